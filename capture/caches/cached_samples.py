@@ -6,6 +6,7 @@ one only the rows that the group reads.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -77,6 +78,9 @@ class Runner:
         self.hits = self.misses = 0
         self._store: Store | None = None
         self._samples, self._bytes = 0, 0
+        self._lock = threading.Lock()
+        """Who has it counts, or uses `_asked`: several threads may be at work on different batches,
+        and another one reads."""
         self._asked: OrderedDict[tuple[str, ...], tuple[bytes, Entry | None]] = OrderedDict()
         """The keys and entries of samples that were about to be read, by their identities: they are
         not looked up again."""
@@ -85,6 +89,11 @@ class Runner:
     def sample_bytes(self) -> float:
         """The mean of all samples so far, found and computed; 0.0 before the first one."""
         return self._bytes / max(self._samples, 1)
+
+    def _count(self, samples: int, nbytes: int) -> None:
+        with self._lock:
+            self._samples += samples
+            self._bytes += nbytes
 
     def described(self) -> str:
         """What is kept, and how often it was found; on a second line, where the user calls what
@@ -129,13 +138,16 @@ class Runner:
         """Which samples need not be read. identities: of the samples, for each leaf."""
         asked = self._asked
         rows: list[Any] = list(zip(*identities, strict=True))
-        new = [row for row in rows if row not in asked and None not in row]
+        with self._lock:
+            new = [row for row in rows if row not in asked and None not in row]
         keys = [self._key(row) for row in new]
-        asked.update(zip(new, zip(keys, self.store.find(keys), strict=True), strict=True))
-        # One that is known as damaged may have to be read again, for its error.
-        entries = [asked.get(row, _NOTHING)[1] for row in rows]
-        while len(asked) > max(_ASKED, len(rows)):
-            asked.popitem(last=False)
+        found = self.store.find(keys)
+        with self._lock:
+            asked.update(zip(new, zip(keys, found, strict=True), strict=True))
+            # One that is known as damaged may have to be read again, for its error.
+            entries = [asked.get(row, _NOTHING)[1] for row in rows]
+            while len(asked) > max(_ASKED, len(rows)):
+                asked.popitem(last=False)
         return np.array([one is not None and one.failure is None for one in entries], np.bool_)
 
     def _find(self, call: Call) -> tuple[list[bytes], list[Entry | None]]:
@@ -145,7 +157,8 @@ class Runner:
             for batch, trusted in zip(call.inputs, self.recipe.leaves, strict=True)
         ]
         rows = list(zip(*parts, strict=True))
-        found = [self._asked.pop(row, _NOTHING) for row in rows]
+        with self._lock:
+            found = [self._asked.pop(row, _NOTHING) for row in rows]
         keys = [key or self._key(row) for row, (key, _) in zip(rows, found, strict=True)]
         entries = [entry for _, entry in found]
         # Another pipeline may have computed meanwhile what was not there.
@@ -166,8 +179,9 @@ class Runner:
                     missing.append(sample)  # it is computed again, so that its error is raised
                 else:
                     call.failures[sample] = _error(entry.failure)
-        self.hits += len(keys) - len(missing)
-        self.misses += len(missing)
+        with self._lock:
+            self.hits += len(keys) - len(missing)
+            self.misses += len(missing)
         recording = tracing.active
         began = 0 if recording is None else recording.now()
         computed: dict[int, Array] = {}
@@ -185,8 +199,7 @@ class Runner:
             if entry is not None and entry.failure is None
         }
         if kept:
-            self._samples += len(kept)
-            self._bytes += sum(entry.size for entry in kept.values())
+            self._count(len(kept), sum(entry.size for entry in kept.values()))
             kind = next(iter(kept.values()))
             call.types = (SampleType(_dtype(kind), len(kind.shape), kind.layout, "cpu"),)
         ndim = call.types[0].ndim or 0
@@ -222,8 +235,7 @@ class Runner:
         left = missing if rows is None else [missing[row] for row in rows.tolist()]
         bad = self._lost(call, missing, left, list(noted))
         computed = dict(zip(left, made.arrays(), strict=True))
-        self._samples += len(computed)
-        self._bytes += made.nbytes
+        self._count(len(computed), made.nbytes)
         whole = [sample for sample in left if sample not in bad]
         self.store.put_many(
             [keys[sample] for sample in whole],

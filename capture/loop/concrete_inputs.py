@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
+from gradiva.eager.support.shared_state import SerialNumbers
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 from gradiva.eager.values.value import Value
@@ -26,7 +27,7 @@ class ConcreteInput:
         self.batch = batch
         self.array = array
         self.layout = batch.layout
-        self.number = next(_numbers)
+        self.number = _numbers.take()
         self.origin: weakref.ref[Any] | None = None
 
     @property
@@ -37,8 +38,8 @@ class ConcreteInput:
         return found
 
 
-_numbers = itertools.count()
-
+_numbers = SerialNumbers()
+_making = threading.RLock()
 
 _concrete_inputs: weakref.WeakValueDictionary[int, ConcreteInput] = weakref.WeakValueDictionary()
 
@@ -48,7 +49,10 @@ def concrete_input_of(batch: Batch) -> ConcreteInput:
     of the batch stays valid.)"""
     concrete = _concrete_inputs.get(id(batch))
     if concrete is None:
-        concrete = _concrete_inputs[id(batch)] = ConcreteInput(batch)
+        with _making:  # a second one would be a key that the first one does not find
+            concrete = _concrete_inputs.get(id(batch))
+            if concrete is None:
+                concrete = _concrete_inputs[id(batch)] = ConcreteInput(batch)
     return concrete
 
 

@@ -103,8 +103,7 @@ def defer_call(
         pending.positions = positions_of(there, size, single)
     for ref in refs:
         if isinstance(ref.source, Pending):
-            readers = ref.source.readers
-            readers[ref.output] = readers.get(ref.output, 0) + 1
+            ref.source.note_reader(ref.output)
     return pending
 
 
@@ -168,7 +167,7 @@ def _concrete_input(given: Any, batch: Batch) -> ConcreteInput:
     write to is copied."""
     if isinstance(batch, LazyBatch):
         if batch.output not in batch.pending.exposed:
-            batch.pending.readers[batch.output] = 2  # more than the one of a view
+            batch.pending.note_reader(batch.output, 2)  # more than the one of a view
             return concrete_input_of(batch)
     elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
         return concrete_input_of(batch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from gradiva.eager.execution.error_policy import skips
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import GradivaError, frameless, without_frames
+from gradiva.eager.support.shared_state import LiveObjects
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.value import Symbolic
 
@@ -26,7 +26,7 @@ class Deferred:
     def __init__(self, programs: ProgramCache | None = None, data: Iterable[Any] = ()) -> None:
         self.programs = ProgramCache() if programs is None else programs
         self._data = {id(value): value for value in data}
-        self._waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
+        self._waiting: LiveObjects[Pending] = LiveObjects()
         self._lock = threading.RLock()
 
     def bind(
@@ -69,7 +69,7 @@ class Deferred:
                 return
             others = [
                 other
-                for other in self._waiting
+                for other in self._waiting.members()
                 if other is not pending
                 and other.values is None
                 and other.size == pending.size
@@ -106,7 +106,7 @@ class Deferred:
         """Run every call made in `context` whose result is still referenced. A call that fails does
         not keep others from running; the first error is raised at the end, once."""
         with self._lock:
-            waiting = sorted(self._waiting, key=_serial_of)
+            waiting = sorted(self._waiting.members(), key=_serial_of)
         failure: GradivaError | None = None
         for pending in waiting:
             if pending.context is context and pending.wanted and pending.values is None:

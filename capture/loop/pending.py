@@ -7,7 +7,8 @@ per structure, and run together (see `program_cache`).
 
 from __future__ import annotations
 
-import itertools
+import os
+import threading
 import weakref
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.support.errors import Location
+from gradiva.eager.support.shared_state import SerialNumbers
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike
@@ -35,7 +37,19 @@ from .concrete_inputs import ConcreteInput
 __all__ = ["Evaluator", "LazyBatch", "LazyTensor", "Pending", "Ref"]
 
 
-_serial = itertools.count()
+_serial = SerialNumbers()
+_counting = threading.RLock()
+"""Who has it counts a reader of some output; it is held for a few instructions only."""
+
+
+def _after_fork() -> None:
+    """In the child: another thread of the parent may have held the lock."""
+    global _counting
+    _counting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Evaluator(Protocol):
@@ -139,7 +153,7 @@ class Pending:
         self.exposed: set[int] = set()
         self.readers: dict[int, int] = {}
         self.shared = False
-        self.serial = next(_serial)
+        self.serial = _serial.take()
         self.dropping_calls: frozenset[int] = frozenset()
         self.valid: BoolVector | None = None
         self.handles: list[weakref.ref[Any]] = []
@@ -156,6 +170,12 @@ class Pending:
             made.append(value)
             self.handles.append(weakref.ref(value))
         return tuple(made)
+
+    def note_reader(self, output: int, count: int = 1) -> None:
+        """Calls that read an output were made, in any thread. With too few of them counted, the
+        user could write into memory that a call reads."""
+        with _counting:
+            self.readers[output] = self.readers.get(output, 0) + count
 
     @property
     def wanted(self) -> bool:
@@ -220,8 +240,8 @@ class Pending:
     def _is_view_of_others(self) -> bool:
         """Whether it is a view of a value that the user or another call can read."""
         call = self
-        while call.operator.view_rule is not None and call.inputs:
-            source, taken, _ = call.inputs[0]
+        while call.operator.view_rule is not None and (inputs := call.inputs):
+            source, taken, _ = inputs[0]
             if not isinstance(source, Pending) or source.wanted or source.readers != {taken: 1}:
                 return True
             call = source

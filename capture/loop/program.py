@@ -241,7 +241,8 @@ class LoopProgram:
         ]
 
     def _gpus(self) -> set[Device]:
-        return {known.device for known in self._calls.values()} - {CPU}
+        # A copy: the thread of the loop may learn a call meanwhile.
+        return {known.device for known in self._calls.copy().values()} - {CPU}
 
     def _streams(self) -> DeviceStage | None:
         """The GPU and its streams for the calls on a GPU; None if there are no such calls, or no
@@ -315,9 +316,10 @@ class _Compiled:
     def compute(self, item: StepItem, pool: WorkerPool, stage: DeviceStage | None) -> None:
         if self._keeping is not None and stage is None and len(item.batches[0]):
             self._place_caches(item, pool)
+        program = self.program  # once: another thread may choose the places of caches meanwhile
         source = next(
             node
-            for node in self.program.graph.nodes
+            for node in program.graph.nodes
             if not node.inputs and node.type and node.operator.effects
         )
         if tuple(batch.type for batch in item.batches) != self._types:
@@ -326,7 +328,7 @@ class _Compiled:
         size = len(item.batches[0])
         values: Values = {(source, output): batch for output, batch in enumerate(item.batches)}
         given = list(item.batches)
-        for node in self.program.parameters:
+        for node in program.parameters:
             concrete = self._concrete_inputs[node.attribute("number")]
             if len(concrete.batch) != size:
                 item.failure = "a batch from outside of the loop has another size than this step"
@@ -339,7 +341,7 @@ class _Compiled:
             with collecting() as noted, queued(stage) as mark:
                 gpu = CPU if stage is None else stage.device
                 places = {None: own, source: own}
-                made = self.program.run(values, size, places, 0, pool, gpu=gpu)
+                made = program.run(values, size, places, 0, pool, gpu=gpu)
                 mark(made)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"

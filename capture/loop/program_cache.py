@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -89,6 +89,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
             run_now(pending)
         targets = [target for target in targets if not target.single]
     order = _needed(targets)
+    targets = [target for target in targets if target in order]
     if not order:
         return
     for pending in order:
@@ -100,14 +101,12 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
             run_now(pending)
         return
     number = {pending: index for index, pending in enumerate(order)}
-    concrete_inputs: dict[ConcreteInput, int] = {}
-    for pending in order:
-        for given in map(_concrete_input, pending.inputs):
-            if given is not None:
-                concrete_inputs.setdefault(given, len(concrete_inputs))
+    given = (_concrete_input(ref, order) for inputs in order.values() for ref in inputs)
+    distinct = dict.fromkeys(one for one in given if one is not None)
+    concrete_inputs = {concrete: index for index, concrete in enumerate(distinct)}
     key = (
         tuple(_concrete_key(concrete) for concrete in concrete_inputs),
-        tuple(_structure(pending, number, concrete_inputs) for pending in order),
+        tuple(_structure(pending, order, number, concrete_inputs) for pending in order),
         tuple(number[target] for target in targets),
     )
     size = max([pending.size for pending in order if not pending.single] or [1])
@@ -129,7 +128,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
         target.shared = any(memory[owner_of(batch.data)] > 1 for batch in made)
         if target.single and not len(made[0]):
             run_now(target)  # all samples were dropped, but this value depends on none
-        else:
+        elif target.values is None:  # another evaluator may have run it meanwhile
             target.resolve(made)
 
 
@@ -201,30 +200,40 @@ def _resize(pending: Pending) -> None:
     pending.size = sizes[0] if sizes and not pending.single else pending.size
 
 
-def _needed(targets: Iterable[Pending]) -> list[Pending]:
+_Order: TypeAlias = dict[Pending, tuple[Ref, ...]]
+"""Calls to run, with their inputs. Another evaluator, in another thread, may run one of them at any
+moment and drop its inputs: they are looked at once."""
+
+
+def _needed(targets: Iterable[Pending]) -> _Order:
     """The calls to run, in the order in which they were made."""
-    found: set[Pending] = set()
+    found: _Order = {}
     waiting = [target for target in targets if target.values is None]
     while waiting:
         pending = waiting.pop()
-        if pending not in found:
-            found.add(pending)
-            waiting += [
-                ref.source
-                for ref in pending.inputs
-                if isinstance(ref.source, Pending) and ref.source.values is None
-            ]
-    return sorted(found, key=lambda pending: pending.serial)
+        if pending in found:
+            continue
+        inputs = pending.inputs  # before the values: these are there before inputs are dropped
+        if pending.values is not None:
+            continue
+        found[pending] = inputs
+        waiting += [
+            ref.source
+            for ref in inputs
+            if isinstance(ref.source, Pending) and ref.source.values is None
+        ]
+    return {pending: found[pending] for pending in sorted(found, key=lambda one: one.serial)}
 
 
-def _concrete_input(ref: Ref) -> ConcreteInput | None:
+def _concrete_input(ref: Ref, order: _Order) -> ConcreteInput | None:
     """What a reference leads to, if it exists already: a concrete input, or a value of a call that
-    has run."""
+    has run. None for a call in the order, also if it has run since."""
     source = ref.source
     if isinstance(source, ConcreteInput):
         return source
-    if source.values is None:
+    if source in order:
         return None
+    assert source.values is not None
     return concrete_input_of(source.values[ref.output])
 
 
@@ -235,11 +244,14 @@ def _concrete_key(concrete: ConcreteInput) -> Any:
 
 
 def _structure(
-    pending: Pending, number: dict[Pending, int], concrete_inputs: dict[ConcreteInput, int]
+    pending: Pending,
+    order: _Order,
+    number: dict[Pending, int],
+    concrete_inputs: dict[ConcreteInput, int],
 ) -> Any:
     inputs = []
-    for ref in pending.inputs:
-        concrete = _concrete_input(ref)
+    for ref in order[pending]:
+        concrete = _concrete_input(ref, order)
         source = number[ref.source] if concrete is None else -1 - concrete_inputs[concrete]  # type: ignore[index]
         inputs.append((source, ref.output, ref.argument))
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
@@ -255,7 +267,7 @@ def _structure(
 
 
 def _graph(
-    order: list[Pending], targets: Sequence[Pending], concrete_inputs: dict[ConcreteInput, int]
+    order: _Order, targets: Sequence[Pending], concrete_inputs: dict[ConcreteInput, int]
 ) -> Graph:
     """The pending calls as a graph, whose parameters are the concrete inputs."""
     builder = GraphBuilder("deferred")
@@ -266,10 +278,10 @@ def _graph(
         else:
             fields = {"layout": concrete.layout, "value": concrete.array}
             nodes[concrete] = builder.add(constant, (), fields, (concrete.batch.type,))
-    for index, pending in enumerate(order):
+    for index, (pending, inputs) in enumerate(order.items()):
         edges = []
-        for ref in pending.inputs:
-            given = _concrete_input(ref)
+        for ref in inputs:
+            given = _concrete_input(ref, order)
             output = ref.output if given is None else 0
             source = nodes[ref.source if given is None else given]
             edges.append(Edge(source, output, ref.argument))

@@ -55,7 +55,7 @@ class RepeatedCalls:
         for value in inputs:
             source, output = value.pending, value.output
             refs.append(Ref(source, output))
-            source.readers[output] = source.readers.get(output, 0) + 1
+            source.note_reader(output)
         attributes, types, name, signature = checked
         call = Pending(
             operator, tuple(refs), attributes, types, step.size, False, step, user_location()

@@ -27,6 +27,8 @@ class SourceStates:
     def __init__(self, sources: Mapping[Node, Source]) -> None:
         self._sources = sources
         self._waiting: deque[States] = deque()
+        self._last: States | None = None
+        """Those that were recorded last."""
         self.delivered: States | None = None
         """Those after the batch that the user got last; None while this is off."""
         self.fingerprint: dict[str, Any] | None = None
@@ -35,7 +37,7 @@ class SourceStates:
     def begin(self, iteration: int) -> None:
         """What comes next is the first batch after these states."""
         self._waiting.clear()
-        self.delivered = self._now(iteration)
+        self.delivered = self._last = self._now(iteration)
 
     def reset(self, iteration: int) -> None:
         """The sources were reset."""
@@ -46,8 +48,9 @@ class SourceStates:
         """All sources were read for a batch, or have failed. moved: False if what comes next is
         what came before: a batch that is asked for again."""
         if self.delivered is not None:
-            before = self._waiting[-1] if self._waiting else self.delivered
-            self._waiting.append(self._now(iteration) if moved else before)
+            if moved or self._last is None:
+                self._last = self._now(iteration)
+            self._waiting.append(self._last)
 
     def deliver(self) -> None:
         """The next batch, or its error, is the user's."""

@@ -6,7 +6,6 @@ first those that it needs, in the order in which they were made.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -15,11 +14,12 @@ import numpy as np
 from gradiva.capture.graph.graph import Edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import Location, OperatorTypeError, user_location
+from gradiva.eager.support.shared_state import SerialNumbers
 from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import DataNode, SymbolRecorder
 
-_numbers = itertools.count()
+_numbers = SerialNumbers()
 
 
 class FreeCall:
@@ -32,7 +32,7 @@ class FreeCall:
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> None:
         source = isinstance(operator, SourceOperator)  # what it reads from is an object, no value
-        self.number = next(_numbers)
+        self.number = _numbers.take()
         self.operator = operator
         self.inputs = tuple(map(_kept, inputs))
         self.keywords = {

@@ -186,8 +186,9 @@ def _member_call(
     if before and not changes:
         # Neither the threads nor the files of this batch shall be kept.
         like = Batch.over(_NOTHING, image.batch_shape, image.type)
-        plans.calls[member] = known = call.again((like,), _NOBODY)
+        known = call.again((like,), _NOBODY)
         known.kept = {}
+        plans.calls[member] = known  # last: other threads use it from now on
     return call
 
 

@@ -25,6 +25,7 @@ from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import OperatorRuntimeError, without_frames
+from gradiva.eager.support.shared_state import LiveObjects
 
 __all__ = ["Item", "Prefetch", "reading_pool"]
 
@@ -147,8 +148,8 @@ class Prefetch(Generic[I]):
     @property
     def threads(self) -> list[threading.Thread]:
         """The threads that make items, apart from the workers."""
-        own = self._own + self._computing
-        return own if self._here is None else [self._here]
+        here = self._here
+        return self._own + self._computing if here is None else [here]
 
     def check(self) -> None:
         """Raise OperatorRuntimeError if no further item can be made."""
@@ -241,8 +242,9 @@ class Prefetch(Generic[I]):
     def _enter(self, item: I) -> None:
         """Say which item the calling thread works for, for traces."""
         tracing.place.batch = item.number
-        if tracing.active is not None:
-            tracing.active.begun(self.pool)
+        recording = tracing.active  # once: another thread may end the trace
+        if recording is not None:
+            recording.begun(self.pool)
 
     def _compute(self, item: I) -> None:
         tracing.place.batch = item.number
@@ -382,10 +384,10 @@ def _next_item(
             changed.wait()
 
 
-_running: weakref.WeakSet[Prefetch[Any]] = weakref.WeakSet()
+_running: LiveObjects[Prefetch[Any]] = LiveObjects()
 
 
 @atexit.register
 def _close_all() -> None:
-    for engine in list(_running):
+    for engine in _running.members():
         engine.close(timeout=2.0)

@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, NamedTuple, overload
 
 from gradiva.eager.support.user_warning import warn_user
@@ -56,7 +56,6 @@ class Quarantine(Sequence[Quarantined]):
         self._entries: list[Quarantined] = []
         self._recent: OrderedDict[tuple[str | None, int], Quarantined] = OrderedDict()
         self._lock = threading.Lock()
-        self._tokens: list[Token[Quarantine | None]] = []
 
     def record(self, entries: Iterable[Quarantined]) -> None:
         """Add entries. A sample that another operator has just reported counts once."""
@@ -69,8 +68,9 @@ class Quarantine(Sequence[Quarantined]):
                 if len(self._entries) < self.most:
                     self._entries.append(entry)
             warns = self._warns and first and self.total > 0
+            one = self._entries[0] if self._entries else None
         if warns:
-            _warn(self._entries[0] if self._entries else None)
+            _warn(one)
 
     def _is_known(self, entry: Quarantined) -> bool:
         if entry.position is None:
@@ -121,11 +121,14 @@ class Quarantine(Sequence[Quarantined]):
             return iter(list(self._entries))
 
     def __enter__(self) -> Quarantine:
-        self._tokens.append(_collector.set(self))
+        _before.set((*_before.get(), _collector.get()))
+        _collector.set(self)
         return self
 
     def __exit__(self, *details: object) -> None:
-        _collector.reset(self._tokens.pop())
+        *rest, before = _before.get()
+        _before.set(tuple(rest))
+        _collector.set(before)
 
     def __repr__(self) -> str:
         return f"<Quarantine, {self.total} samples>"
@@ -137,6 +140,10 @@ def _warn(entry: Quarantined | None) -> None:
 
 
 _collector: ContextVar[Quarantine | None] = ContextVar("gradiva_quarantine", default=None)
+_before: ContextVar[tuple[Quarantine | None, ...]] = ContextVar(
+    "gradiva_quarantines_before", default=()
+)
+"""The collector before each open block of this context. Several threads may enter one list."""
 _of_process = Quarantine()
 
 

@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import Location, user_location
 from gradiva.eager.values.random_origin import SharedDraw
 from gradiva.eager.values.tensor import Tensor
 
-_warned: set[tuple[str, int]] = set()
+_warned: dict[tuple[str, int], object] = {}
 
 
 def warn_of_values(operator: str, values: Iterable[Any]) -> None:
@@ -31,9 +31,9 @@ def warn_of_shared(draws: str, drawn: Location, meets: str, where: Location) -> 
     """Warn that the line `meets` uses a value for each sample that `draws` has drawn once for
     all."""
     place = drawn.code.co_filename, drawn.line
-    if place in _warned:
+    mine = object()
+    if _warned.setdefault(place, mine) is not mine:  # of several threads the first one warns
         return
-    _warned.add(place)
     text = (
         f"gradiva.{draws} draws one value for the whole batch where it has no batch_size, {drawn}; "
         f"`{meets}` uses it for each sample; fn.{draws} draws one for each, as does "

@@ -28,7 +28,10 @@ them."""
 _LOOK: Final = 0.05
 """The seconds between two checks of that."""
 
-_at_once = _many_come = False
+_many_come = False
+_at_once = 0
+"""The number of open blocks of `at_once`, in any thread."""
+_entering = threading.Lock()
 
 
 def expect_many() -> None:
@@ -69,7 +72,6 @@ class BackgroundKernel:
         elif self._are_loaded(prepare):
             self._ready = True
         else:
-            self._begun = True
             _compiler.add(self, prepare)
         return self._ready
 
@@ -78,6 +80,14 @@ class BackgroundKernel:
         if not _numba_is_wanted() or not idle_seconds():
             return False  # it would have to be waited for
         return _load(prepare)
+
+    def begin(self) -> bool:
+        """Preparing them begins. Returns False where it has begun before. Called under the lock of
+        the thread that prepares them."""
+        if self._begun or self._ready:
+            return False
+        self._begun = True
+        return True
 
     def ended(self, ready: bool | None) -> None:
         """Called when preparing them has ended: whether they are ready; None to prepare them
@@ -128,6 +138,8 @@ class _Compiler:
 
     def add(self, kernel: BackgroundKernel, prepare: Callable[[], object]) -> None:
         with self._lock:
+            if not kernel.begin():
+                return  # another thread has asked at the same time
             self._new.append(_Waiting(kernel, prepare))
             self._added = time.perf_counter()
             if self._thread is None:
@@ -205,15 +217,17 @@ def wait_until_prepared() -> None:
 
 def prepares_at_once() -> bool:
     """Whether this is in a block of `at_once`."""
-    return _at_once
+    return _at_once > 0
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
     """A block in which kernels are prepared when they are first asked for, and waited for."""
     global _at_once
-    before, _at_once = _at_once, True
+    with _entering:
+        _at_once += 1
     try:
         yield
     finally:
-        _at_once = before
+        with _entering:
+            _at_once -= 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 
-_warned: set[tuple[str, str, int]] = set()
+_warned: dict[tuple[str, str, int], object] = {}
 
 
 def modern_arguments(
@@ -45,6 +45,6 @@ def warn_of_old(what: str, text: str) -> None:
     if where is None:
         return
     place = (what, where.code.co_filename, where.line)
-    if place not in _warned:
-        _warned.add(place)
+    mine = object()
+    if _warned.setdefault(place, mine) is mine:  # of several threads the first one
         warnings.warn_explicit(text, DeprecationWarning, *place[1:])

@@ -117,7 +117,7 @@ class RNG:
         self._follow()
         running = current_step()
         if running is not None:
-            running.calls[self] = running.calls.get(self, 0) + count
+            running.skip(self, count)
         else:
             with self._lock:
                 self._calls += count

@@ -5,6 +5,8 @@ In a step, random calls are numbered from 0, and samples have the positions from
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -40,8 +42,13 @@ class RandomStep:
 
     def take(self, generator: Hashable) -> int:
         """The number of the next call that uses `generator` in this step."""
-        number = self.calls.get(generator, 0)
-        self.calls[generator] = number + 1
+        return self.skip(generator, 1)
+
+    def skip(self, generator: Hashable, count: int) -> int:
+        """As `take` for so many calls: the number of the first one."""
+        with _counting:  # threads that were started in a copy of the context share the step
+            number = self.calls.get(generator, 0)
+            self.calls[generator] = number + count
         return number
 
     def narrow(self, positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -56,6 +63,19 @@ class RandomStep:
             return self.positions
         return self.narrowed.get(count)
 
+
+_counting = threading.RLock()
+"""One lock for all steps: it is held for a few instructions only."""
+
+
+def _after_fork() -> None:
+    """In the child: another thread of the parent may have held the lock."""
+    global _counting
+    _counting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 _step: ContextVar[RandomStep | None] = ContextVar("gradiva_step", default=None)
 

@@ -3,10 +3,10 @@ left behind: they are files in memory, which are freed with the last process tha
 
 from __future__ import annotations
 
-import itertools
 import mmap
 import os
 import sys
+import threading
 import weakref
 from typing import Any, NamedTuple
 
@@ -46,7 +46,8 @@ class SharedBlocks:
 
     def __init__(self) -> None:
         self._files: dict[int, _File] = {}
-        self._serials = itertools.count()
+        self._made = 0
+        self._lock = threading.Lock()
 
     def allocate(self, nbytes: int) -> Array:
         """A block of zeros, aligned to a page. Raises MemoryError."""
@@ -61,7 +62,9 @@ class SharedBlocks:
             raise MemoryError(f"{nbytes} bytes that can be shared: {error}") from None
         block: Array = np.frombuffer(memory, np.uint8)
         address = block.ctypes.data
-        self._files[address] = _File(next(self._serials), descriptor, nbytes)
+        with self._lock:
+            serial, self._made = self._made, self._made + 1
+        self._files[address] = _File(serial, descriptor, nbytes)
         weakref.finalize(block, self._drop, address).atexit = False
         return block
 
@@ -75,7 +78,7 @@ class SharedBlocks:
     def place_of(self, array: Array) -> BlockLocation | None:
         """The location of a contiguous array; None if it is not in a block."""
         first = array.ctypes.data
-        for address, one in list(self._files.items()):
+        for address, one in self._files.copy().items():  # a block may go meanwhile
             offset = first - address
             if offset >= 0 and offset + array.nbytes <= one.size:
                 known = os.fstat(one.descriptor)

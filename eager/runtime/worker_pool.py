@@ -12,7 +12,8 @@ import os
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ import numpy as np
 from gradiva.eager.support import tracing
 from gradiva.eager.support.environment import positive_integer, variable
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, without_frames
+from gradiva.eager.support.shared_state import LiveObjects
 from gradiva.eager.support.validation import integer
 
 from . import affinity
@@ -46,7 +48,9 @@ class _Job:
     def __init__(self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool) -> None:
         self.task = task
         self.pool = pool
-        self.waiting: Iterator[tuple[int, int]] = iter(ranges)
+        self.waiting = deque(ranges)
+        """The ranges that no thread has taken. Threads may not share an iterator: in free-threaded
+        Python two of them could get the same range."""
         self.unfinished = len(ranges)
         self.errors: list[tuple[int, BaseException]] = []
         self.given_up = False
@@ -56,11 +60,16 @@ class _Job:
         self.finished = threading.Lock()
         self.finished.acquire()
         # Must be evaluated in the calling thread.
-        self.origin = None if tracing.active is None else tracing.active.origin()
+        recording = tracing.active  # once: another thread may end the trace
+        self.origin = None if recording is None else recording.origin()
 
     def work(self) -> None:
-        recording, began, done = tracing.active, 0, 0
-        for begin, end in self.waiting:  # the iterator is the counter: one step of it is atomic
+        recording, began, done, waiting = tracing.active, 0, 0, self.waiting
+        while waiting:
+            try:
+                begin, end = waiting.popleft()
+            except IndexError:  # another thread has taken the last one
+                break
             if recording is not None:
                 began = recording.now()
             try:
@@ -69,7 +78,8 @@ class _Job:
                 if recording is not None and self.origin is not None:
                     recording.range(self.pool, self.origin, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
-                self.given_up = self.given_up or not isinstance(error, Exception)
+                if not isinstance(error, Exception):
+                    self.given_up = True
                 self.errors.append((begin, without_frames(error)))
             done += 1
         if done:
@@ -232,18 +242,25 @@ def _serve(jobs: queue.SimpleQueue[_Job | None], cpu: int | None) -> None:
         job = None  # a waiting thread must not keep the last batch's buffers alive
 
 
-_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_pools: LiveObjects[WorkerPool] = LiveObjects()
 _default: WorkerPool | None = None
 pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
 """The pool of the current `EvalContext`."""
-_default_lock = threading.Lock()
+_default_lock = threading.RLock()
+"""Who has it makes a pool. A finalizer of the user's may interrupt that, and want one, too."""
 _shared: weakref.WeakValueDictionary[int, WorkerPool] = weakref.WeakValueDictionary()
 
 
 def shared_pool(num_threads: int) -> WorkerPool:
     """The pool of so many threads that all who ask for it share. It is closed when nobody holds
     it."""
-    return _shared.setdefault(num_threads, WorkerPool(num_threads))
+    found = _shared.get(num_threads)
+    if found is None:
+        with _default_lock:
+            found = _shared.get(num_threads)
+            if found is None:
+                found = _shared[num_threads] = WorkerPool(num_threads)
+    return found
 
 
 def default_num_threads() -> int:
@@ -311,15 +328,15 @@ def get_num_threads() -> int:
 
 @atexit.register
 def _stop_all() -> None:
-    for pool in list(_pools):
+    for pool in _pools.members():
         pool.close()
 
 
 def _forget_after_fork() -> None:
     """Threads do not survive a fork: the child starts its own on first use."""
-    global _default
-    _default = None
-    for pool in list(_pools):
+    global _default, _default_lock
+    _default, _default_lock = None, threading.RLock()
+    for pool in _pools.members():
         pool._threads = []
         pool._jobs = queue.SimpleQueue()
         pool._lock = threading.RLock()

@@ -89,17 +89,18 @@ class Registry(dict[str, T]):
         return len(self.keys())
 
     def keys(self) -> dict_keys[str, T]:
-        return dict.keys(self._whole())
+        return self._whole().keys()
 
     def values(self) -> dict_values[str, T]:
-        return dict.values(self._whole())
+        return self._whole().values()
 
     def items(self) -> dict_items[str, T]:
-        return dict.items(self._whole())
+        return self._whole().items()
 
-    def _whole(self) -> Registry[T]:
+    def _whole(self) -> dict[str, T]:
+        """A copy of all: another thread may declare an operator while somebody goes through it."""
         provider = self._provider
         for name in provider.names():
             if not dict.__contains__(self, name):
                 provider.provide(name)
-        return self
+        return dict(list(dict.items(self)))

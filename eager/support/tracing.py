@@ -40,7 +40,7 @@ class Event(NamedTuple):
 class Recording:
     """Events of all threads that work for `owner`, the worker pool of a pipeline.
 
-    Appending to a list is atomic: no lock is needed.
+    Appending to a list is atomic, as is setting an item of a dictionary: that takes no lock.
     """
 
     def __init__(self, owner: Any, taken: int) -> None:
@@ -61,8 +61,11 @@ class Recording:
 
     def begun(self, owner: Any) -> int:
         """The calling thread begins to make a batch; returns the time."""
-        if self.first is None and owner is self.owner:
-            self.first = self.number()
+        if owner is self.owner:
+            number = self.number()
+            with _lock:  # several threads may begin
+                if self.first is None or number < self.first:
+                    self.first = number
         return time.perf_counter_ns()
 
     def start(self, name: str) -> int:

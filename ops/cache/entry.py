@@ -21,17 +21,18 @@ class OpenShard:
     """
 
     __slots__ = ("handle", "memory")
-    open_files: ClassVar[int] = 0
-    """How many are open in this process, about."""
+    open_files: ClassVar[dict[int, None]] = {}
+    """The descriptors of those that are open in this process. No thread loses what another one
+    counts, and a finalizer takes no lock: setting or removing an item is atomic."""
 
     def __init__(self, handle: int, memory: Array | None = None) -> None:
         self.handle, self.memory = handle, memory
         if handle >= 0:
-            OpenShard.open_files += 1
+            OpenShard.open_files[handle] = None
 
     def __del__(self) -> None:
         if self.handle >= 0:
-            OpenShard.open_files -= 1
+            OpenShard.open_files.pop(self.handle, None)  # before another file has its number
             with suppress(OSError):
                 os.close(self.handle)
 

@@ -112,7 +112,7 @@ class _Holding:
 def _opened(entry: Entry) -> OpenShard | None:
     if entry.opened is not None:
         return entry.opened
-    if OpenShard.open_files < _MOST_OPEN:
+    if len(OpenShard.open_files) < _MOST_OPEN:
         with suppress(OSError):
             return entry.shard.open()
     return None

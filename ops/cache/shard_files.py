@@ -188,13 +188,13 @@ class FileShard(Shard):
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise
             return None
-        if OpenShard.open_files <= _FILES:
+        if len(OpenShard.open_files) <= _FILES:
             self.opened = opened
         return opened
 
     def keep_open(self) -> OpenShard | None:
         """The same for an entry that somebody holds; None also where too many files are open."""
-        if self.opened is None and OpenShard.open_files >= _FILES:
+        if self.opened is None and len(OpenShard.open_files) >= _FILES:
             return None
         try:
             return self.open()

@@ -74,7 +74,7 @@ class BegunAhead:
         """What was begun is not waited for any more. May be called in another thread, while
         one reads."""
         self._closed = True
-        for begun in (self._current, *(begun for _, begun in list(self._begun))):
+        for begun in (self._current, *(begun for _, begun in self._begun.copy())):
             if begun is not None:
                 begun.stop()
 

@@ -68,8 +68,9 @@ class BlockCache:
             data = bytes(content)
             write_checked(self._place(meaning), meaning, data, self._unfinished, durable=False)
         except OSError as error:
-            if not self._told:
-                self._told = True
+            with self._lock:
+                told, self._told = self._told, True
+            if not told:
                 warnings.warn(
                     f"blocks cannot be kept in {self._blocks}: {error.strerror or error}. They are "
                     "fetched again; set GRADIVA_STORAGE_CACHE to a folder with room for them",

@@ -42,6 +42,19 @@ _MOST_AHEAD: Final = 4096
 """Parts that are fetched ahead: small files have a cost beside their bytes."""
 
 
+_starting = threading.RLock()
+
+
+def _after_fork() -> None:
+    """In the child: another thread of the parent may have held the lock."""
+    global _starting
+    _starting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Storage:
     """The objects that one reader reads. options: for fsspec, as JSON text; read_ahead: bytes.
 
@@ -88,7 +101,9 @@ class Storage:
         """Begin at the first use, so that only those need fsspec who read URLs; and after a fork,
         which threads, sockets and locks do not survive."""
         if self._process != os.getpid():
-            self._start(None)
+            with _starting:  # another thread would get other parts and another lock
+                if self._process != os.getpid():
+                    self._start(None)
 
     def _run(
         self, work: Callable[[str], Coroutine[Any, Any, T]], urls: Sequence[str]
@@ -323,8 +338,9 @@ class Storage:
                     self._parts.drop(part)  # it may be there the next time
                 return error
             if part.end is None:
-                self._seen[0] += len(data)
-                self._seen[1] += 1
+                with self._lock:
+                    self._seen[0] += len(data)
+                    self._seen[1] += 1
             low = max(want.begin - part.begin, 0)
             high = len(data) if want.end is None else want.end - part.begin
             found.append(data[low:high])

@@ -115,8 +115,10 @@ class Decoders:
 
     def close(self) -> None:
         """Close all that wait."""
-        while self._idle:
-            self._idle.pop().close()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for one in idle:
+            one.close()
 
     def _keep_for(self, frames: DecodeRange) -> None:
         """Keep for a way the nearest decoder that comes to its beginning without a seek."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from types import FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from gradiva.eager.support.errors import (
     describe,
     user_location,
 )
+from gradiva.eager.support.shared_state import LiveObjects
 
 from .proxy_ahead import Ahead
 from .proxy_calls import DALIOutputBatchRef, DALIOutputSampleRef, Proxy, Run, register
@@ -63,7 +63,7 @@ class DALIServer:
         self._pipeline = pipeline
         self._proxy = Proxy(names, pipeline.num_outputs)
         self._lock = threading.Lock()
-        self._loops: weakref.WeakSet[Ahead] = weakref.WeakSet()
+        self._loops: LiveObjects[Ahead] = LiveObjects()
 
     @property
     def proxy(self) -> Proxy:
@@ -83,7 +83,7 @@ class DALIServer:
 
     def stop_thread(self) -> None:
         """End the loops over each `DataLoader` of this server."""
-        for loop in list(self._loops):
+        for loop in self._loops.members():
             loop.close()
 
     def __enter__(self) -> Self:

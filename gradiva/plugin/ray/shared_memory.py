@@ -13,14 +13,13 @@ further batches are sent.
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import threading
 import uuid
 import weakref
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +28,8 @@ from gradiva.eager.runtime.shared_blocks import BlockLocation, SharedBlocks, can
 from gradiva.eager.types.arrays import Array
 
 from .loaded_batch import LoadedBatch
+
+T = TypeVar("T")
 
 __all__ = ["MOST", "Exporter", "Importer", "Reader", "SharedArray", "importer"]
 
@@ -201,11 +202,11 @@ class Importer:
         self._began = began(self._process)
         self._exporters: dict[str, str] = {}
         """The names of loaders, from their last answers. A restarted loader has another name."""
-        self._forgotten: defaultdict[str, deque[int]] = defaultdict(deque)
-        self._numbers = itertools.count()
+        self._forgotten: dict[str, deque[int]] = {}
+        self._requests = 0
         self._lock = threading.Lock()
         self._mapped: OrderedDict[tuple[str, int], Array] = OrderedDict()
-        self._ended: defaultdict[str, deque[_EndOfBlock]] = defaultdict(deque)
+        self._ended: dict[str, deque[_EndOfBlock]] = {}
         self._ends: dict[int, _EndOfBlock] = {}
         """Keeps weak references alive until they are processed."""
 
@@ -214,21 +215,24 @@ class Importer:
         answer may stay in its own memory. None if shared memory cannot be used."""
         if not machine() or self._process != os.getpid():
             return None
-        done = [*_taken(self._forgotten[loader])]
-        for end in _taken(self._ended[self._exporters.get(loader, "")]):
+        done = [*_taken(_queue(self._forgotten, loader))]
+        for end in _taken(_queue(self._ended, self._exporters.get(loader, ""))):
             done.append(end.number)
             self._ends.pop(end.number, None)
         where = machine() if share else ""
         process = self._process, self._began
-        return Reader(where, process, self._name, next(self._numbers), tuple(done))
+        with self._lock:
+            number, self._requests = self._requests, self._requests + 1
+        return Reader(where, process, self._name, number, tuple(done))
 
     def waits_for(self, loader: str) -> bool:
         """Whether a loader can free anything."""
-        return bool(self._forgotten[loader] or self._ended[self._exporters.get(loader, "")])
+        ended = _queue(self._ended, self._exporters.get(loader, ""))
+        return bool(_queue(self._forgotten, loader) or ended)
 
     def forget(self, loader: str, *numbers: int) -> None:
         """The answers to these requests are no longer needed."""
-        self._forgotten[loader].extend(numbers)
+        _queue(self._forgotten, loader).extend(numbers)
 
     def take(self, made: LoadedBatch, loader: str, number: int) -> LoadedBatch:
         """The answer to the request of this number, with arrays. Raises OSError if they do not
@@ -243,7 +247,7 @@ class Importer:
             return made
         held = _Held()
         blocks = {array.place: self._block(made.exporter, array.place) for array in shared}
-        end = _EndOfBlock(held, self._ended[made.exporter].append)
+        end = _EndOfBlock(held, _queue(self._ended, made.exporter).append)
         end.number = number
         self._ends[number] = end
         columns = tuple(
@@ -273,6 +277,12 @@ class Importer:
                 del self._mapped[known]
 
 
+def _queue(queues: dict[str, deque[T]], name: str) -> deque[T]:
+    """The queue of a name, which is made if it is not there: one for all threads."""
+    found = queues.get(name)
+    return queues.setdefault(name, deque()) if found is None else found
+
+
 def _taken(queue: deque[Any]) -> Iterator[Any]:
     """All items in a queue that other threads may also read."""
     while True:
@@ -283,11 +293,26 @@ def _taken(queue: deque[Any]) -> Iterator[Any]:
 
 
 _importer: Importer | None = None
+_making = threading.Lock()
 
 
 def importer() -> Importer:
     """The one of this process."""
     global _importer
-    if _importer is None or _importer._process != os.getpid():
-        _importer = Importer()
-    return _importer
+    found = _importer
+    if found is None or found._process != os.getpid():
+        with _making:
+            found = _importer
+            if found is None or found._process != os.getpid():
+                _importer = found = Importer()
+    return found
+
+
+def _after_fork() -> None:
+    """In the child: another thread of the parent may have held the lock."""
+    global _making
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

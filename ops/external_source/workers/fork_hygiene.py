@@ -11,12 +11,13 @@ import ctypes
 import os
 import signal
 import sys
-import weakref
 from contextlib import suppress
 from typing import Any
 
+from gradiva.eager.support.shared_state import LiveObjects
+
 _PR_SET_PDEATHSIG = 1
-_kept: weakref.WeakSet[Any] = weakref.WeakSet()
+_kept: LiveObjects[Any] = LiveObjects()
 
 
 def close_in_forks(resource: Any) -> None:
@@ -25,10 +26,10 @@ def close_in_forks(resource: Any) -> None:
 
 
 def _close_in_child() -> None:
-    for resource in list(_kept):
+    for resource in _kept.members():
         with suppress(OSError, BufferError):  # of a thread that does not exist in this process
             resource.close()
-    _kept.clear()
+        _kept.discard(resource)
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,13 +7,13 @@ import os
 import pickle
 import socket
 import time
-import weakref
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager.support.environment import number_between, variable
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.shared_state import LiveObjects
 
 from .dispatcher import Dispatcher
 from .launcher import Launcher, as_start_method
@@ -165,10 +165,10 @@ def _timeout_from_environment() -> float | None:
     return _TIMEOUT if seconds is None else seconds or None
 
 
-_pools: weakref.WeakSet[ProcessPool] = weakref.WeakSet()
+_pools: LiveObjects[ProcessPool] = LiveObjects()
 
 
 @atexit.register
 def _close_all() -> None:
-    for pool in list(_pools):
+    for pool in _pools.members():
         pool.close()

@@ -18,7 +18,7 @@ PIXELS = np.arange(4 * 6 * 8 * 3, dtype=np.uint8).reshape(4, 6, 8, 3)
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_draws, "_warned", set())
+    monkeypatch.setattr(shared_draws, "_warned", {})
 
 
 HEAD = """\
