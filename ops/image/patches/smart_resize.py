@@ -20,7 +20,14 @@ from gradiva.ops.image.resize.compat import (
 )
 from gradiva.ops.image.resize.gpu import resample_launches
 from gradiva.ops.image.resize.plan import ResizePlan
-from gradiva.ops.image.resize.resize import ASSUMED, DTYPES, launch_plan, resample_tables, run_plan
+from gradiva.ops.image.resize.resize import (
+    ASSUMED,
+    DTYPES,
+    launch_plan,
+    region_map,
+    resample_tables,
+    run_plan,
+)
 from gradiva.ops.image.resize.run import expect_images, resample_calls, rounding
 
 from .geometry import check_sizes
@@ -154,6 +161,7 @@ def _may_fuse(arguments: Mapping[str, Any], device: str) -> bool:
     return may_fuse({"compat": "pil", **arguments}, device)
 
 
+smart_resize.coordinate_map(region_map)
 smart_resize.libraries = _libraries
 smart_resize.fusion_role = Resample(
     resample_tables,

@@ -18,6 +18,7 @@ BENT: dict[str, Any] = {"angle": 15.0, "translate": (3, -4), "scale": 1.2, "shea
 
 CALLS: dict[str, Callable[..., Any]] = {
     "pad": partial(gradiva.pad, axis_names="HW", before=(4, 9), after=2, mode="edge"),
+    "smart_resize": partial(gradiva.smart_resize, min_pixels=64 * 64),
     "pad, reflected": partial(gradiva.pad, axis_names="HW", before=3, mode="reflect"),
 }
 for compat in (None, "torchvision", "pil"):
