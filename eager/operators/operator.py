@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 
 import numpy as np
 
+from gradiva.eager.schedules.inputs import with_values
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -30,7 +31,6 @@ from gradiva.eager.values.value import Following, Symbolic, Value
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .docstrings import with_common
-from .input_schedules import with_values
 from .input_sets import SET_TYPES, call_sets, follow, has_sets, has_targets, with_batches
 from .interpreter import eager_hook, running
 from .old_arguments import modern_arguments

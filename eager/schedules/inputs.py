@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError
 from gradiva.eager.values.value import Symbolic
+
+from .schedule import Schedule
 
 
 def with_values(inputs: tuple[Any, ...], maker: Any) -> tuple[Any, ...]:
