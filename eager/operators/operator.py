@@ -19,7 +19,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.registry import Modules, Registry
+from gradiva.eager.support.registry import Declarations, Modules
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
@@ -50,7 +50,7 @@ Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:operators"))
+operators: Declarations[OperatorBase] = Declarations(Modules("gradiva._names:operators"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 
