@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.registry import Modules, Registry
+from gradiva.eager.support.registry import Declarations, Modules
 from gradiva.eager.types.coordinate_maps import IN_PLACE, CoordinateMap
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
@@ -55,7 +55,7 @@ Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 WithoutPixels: TypeAlias = "Callable[[OperatorBase, Mapping[str, Any]], OperatorBase | None]"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:operators"))
+operators: Declarations[OperatorBase] = Declarations(Modules("gradiva._names:operators"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 

@@ -12,7 +12,7 @@ from .lazy_names import found_at
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
 
-__all__ = ["Modules", "Provider", "Registry"]
+__all__ = ["Declarations", "Modules", "Provider", "Registry"]
 
 T = TypeVar("T")
 
@@ -104,3 +104,22 @@ class Registry(dict[str, T]):
             if not dict.__contains__(self, name):
                 provider.provide(name)
         return dict(list(dict.items(self)))
+
+
+class Declarations(Registry[T]):
+    """A registry of what is not complete before the end of its module: an operator is put there
+    first, then its rules are declared. Another thread that asks for one waits for its module."""
+
+    def __getitem__(self, name: str) -> T:
+        self._provider.provide(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or `default`."""
+        self._provider.provide(name)
+        return dict.get(self, name, default)
+
+    def _whole(self) -> dict[str, T]:
+        for name in self._provider.names():
+            self._provider.provide(name)
+        return super()._whole()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Collection
 from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.support import tracing
-from gradiva.eager.support.registry import Registry
+from gradiva.eager.support.registry import Declarations, Modules, Registry
 from gradiva.eager.support.shared_state import LiveObjects, SerialNumbers
 from tests.hammer import THREADS, hammer
 
@@ -24,6 +29,8 @@ def test_serial_numbers_are_given_once() -> None:
 
 class Thing:
     """Something that can be referred to weakly."""
+
+    is_complete = False
 
 
 def test_live_objects_may_come_and_go_while_somebody_lists_them() -> None:
@@ -97,3 +104,31 @@ def test_a_line_gives_one_warning() -> None:
         warnings.simplefilter("always")
         hammer(warn)
     assert [str(one.message) for one in caught] == ["it is old"]
+
+
+def test_nobody_gets_what_is_declared_before_its_module_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "declared_late.py").write_text(
+        "import time\n"
+        f"from {__name__} import DECLARED, Thing\n"
+        "one = DECLARED['one'] = Thing()\n"
+        "time.sleep(0.05)\n"
+        "one.is_complete = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "declared_late", raising=False)
+    DECLARED.clear()
+
+    def work(number: int) -> Any:
+        found: Any = DECLARED["one"] if number % 2 else DECLARED.get("one")
+        return found.is_complete and dict(DECLARED.items())["one"].is_complete
+
+    assert all(hammer(work))
+
+
+def _places() -> dict[str, str]:
+    return {"one": "declared_late"}
+
+
+DECLARED: Declarations[Any] = Declarations(Modules(f"{__name__}:_places"))
