@@ -238,9 +238,13 @@ def position_hint(arguments: Iterable[Argument], inputs: Sequence[Any]) -> str:
 
 _ELSEWHERE = {
     "degrees": "angle",
+    "expand": "keep_size",
     "fill": "fill_value",
     "interpolation": "interp_type",
+    "kernel_size": "window_size",
     "p": "probability",
+    "padding": "before",
+    "padding_mode": "mode",
     "ratio": "random_aspect_ratio",
     "scale": "random_area",
 }

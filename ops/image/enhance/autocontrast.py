@@ -53,22 +53,24 @@ def _stretch_samples(
     for i in range(begin, end):
         frames, height, width, channels, pixel, step = planes[i]
         size = height * width * channels
+        if size == 0:
+            continue
         for frame in range(frames):
+            first, to = sources[i] + frame * size, targets[i] + frame * size
+            # Slices, not offsets: an index that cannot be negative vectorizes.
+            image, made = source[first : first + size], target[to : to + size]
             for c in range(channels):
-                first = sources[i] + frame * size + c * step
-                to = targets[i] + frame * size + c * step
-                if size == 0:
-                    continue
-                low = high = np.float32(source[first])
+                begins = c * step
+                low = high = np.float32(image[begins])
                 for k in range(height * width):
-                    value = np.float32(source[first + k * pixel])
+                    value = np.float32(image[begins + k * pixel])
                     low, high = min(low, value), max(high, value)
                 scale = (high - low) * (np.float32(1.0) / most)
                 if high == low:
                     low, scale = np.float32(0.0), np.float32(1.0)
                 for k in range(height * width):
-                    value = (np.float32(source[first + k * pixel]) - low) / scale
-                    target[to + k * pixel] = clamp(value, most)
+                    value = (np.float32(image[begins + k * pixel]) - low) / scale
+                    made[begins + k * pixel] = clamp(value, most)
 
 
 @autocontrast.cpu

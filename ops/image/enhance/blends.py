@@ -187,7 +187,7 @@ def part_of(name: str) -> Decomposition:
     return parts
 
 
-def refuse_beside(call: op.Call, **neutral: float | None) -> None:
+def check_beside(call: op.Call, **neutral: float | None) -> None:
     """Refuse other values than these of arguments for which no library has a meaning."""
     for name, value in neutral.items():
         given = call[name]
@@ -213,7 +213,7 @@ def _run_enhancer(call: op.Call, name: str) -> None:
 
 def run_brightness(call: op.Call) -> None:
     """The kernel of `brightness` with `compat`."""
-    refuse_beside(call, brightness_shift=0.0)
+    check_beside(call, brightness_shift=0.0)
     _chosen(call)(call, "brightness")
 
 
@@ -228,7 +228,7 @@ def _chosen(call: op.Call) -> Callable[[op.Call, str], None]:
 
 def run_contrast(call: op.Call) -> None:
     """The kernel of `contrast` with `compat`."""
-    refuse_beside(call, contrast_center=None)
+    check_beside(call, contrast_center=None)
     if call["compat"] == "torchvision":
         call.for_slabs(contrast_samples, planes_of(call), blending(call, "contrast"))
     else:

@@ -84,7 +84,7 @@ def planes_of(call: op.Call, wanted: tuple[int, ...] | None = (1, 3)) -> op.Int6
     return planes
 
 
-def refuse_negative(call: op.Call, name: str) -> None:
+def check_factors(call: op.Call, name: str) -> None:
     """Refuse factors that torchvision refuses, and those that are not finite."""
     values, most = call[name], np.finfo(np.float32).max
     bad = ~((values >= 0) & (values <= most))
@@ -93,7 +93,7 @@ def refuse_negative(call: op.Call, name: str) -> None:
 
 def blending(call: op.Call, name: str) -> Float32Array:
     """(N, 3): the factor, 1 less the factor, and the largest value of the dtype."""
-    refuse_negative(call, name)
+    check_factors(call, name)
     factors = call[name].astype(np.float64)
     rows = np.empty((call.size, 3), np.float32)
     with np.errstate(over="ignore"):

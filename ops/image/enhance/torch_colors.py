@@ -94,18 +94,21 @@ def contrast_samples(slabs: Slabs, planes: I64Table, rows: F32Table, begin: int,
         whole = most > _ONE
         for frame in range(frames):
             first, to = sources[i] + frame * size, targets[i] + frame * size
+            # Slices, not offsets: an index that cannot be negative vectorizes.
+            image, made = source[first : first + size], target[to : to + size]
             total = 0.0
             for k in range(pixels):
-                gray = np.float32(source[first + k * pixel])
                 if channels == 3:
-                    gray = luma(source, first + k * pixel, step)
+                    gray = luma(image, k * pixel, step)
                     if whole:
                         gray = np.floor(gray)
+                else:
+                    gray = np.float32(image[k])
                 total += np.float64(gray)
             mean = np.float32(total) / np.float32(pixels)
             for k in range(size):
-                value = np.float32(source[first + k]) * factor
-                target[to + k] = clamp(fused(mean, rest, value), most)
+                value = np.float32(image[k]) * factor
+                made[k] = clamp(fused(mean, rest, value), most)
 
 
 @always_inline
