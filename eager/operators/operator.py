@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 
 import numpy as np
 
-from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import SCHEDULE, as_inputs
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -266,10 +266,9 @@ class OperatorBase:
 
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call without input sets to the current interpreter."""
-        if Schedule in map(type, inputs):
-            inputs = with_values(self, inputs)
-        interpreter = running.get() or eager_hook.value or eager_hook.get()
-        return interpreter.bind(self, inputs, keywords)
+        if SCHEDULE in map(type, inputs):
+            inputs = as_inputs(inputs, operators["scheduled"])
+        return (running.get() or eager_hook.value or eager_hook.get()).bind(self, inputs, keywords)
 
     def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:
         """Keywords under the names of today; warns, unless `quiet`. Raises OperatorTypeError for
@@ -324,30 +323,6 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
-
-
-def with_values(operator: OperatorBase, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs of a call with values in place of schedules: of the current step. Raises
-    OperatorTypeError for a call that has no other inputs."""
-    if all(type(one) is Schedule for one in inputs):
-        raise OperatorTypeError(
-            "a schedule is no input: give it as an argument, or use it in arithmetic with a batch",
-            expected="a batch",
-            got=repr(inputs[0]),
-        )
-    maker, made = operators["scheduled"], list(inputs)
-    symbol = next((one for one in inputs if isinstance(one, Symbolic)), None)
-    for number, one in enumerate(inputs):
-        if type(one) is Schedule:
-            given = {"integers" if one.whole else "numbers": one, "several": one.several}
-            if symbol is not None:  # of a graph, or outside of any
-                given["batch_size"] = getattr(symbol, "batch_size", None)
-            try:
-                made[number] = maker.bind_one((), given)
-            except GradivaError as error:
-                error.argument = None  # that of the maker
-                raise
-    return tuple(made)
 
 
 def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:
