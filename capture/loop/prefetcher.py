@@ -11,6 +11,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, without_frames
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.read_ahead import ReadAhead
+from gradiva.ops.readers.core.source import Names
 
 _DEPTH = 3
 """The number of steps that are read or computed, and not delivered."""
@@ -26,8 +27,8 @@ class LoopSource(Protocol):
     """What the loops over this source leave for the next loop."""
     ahead: ReadAhead
     """What is read ahead, for any loop over this source."""
-    names: Sequence[str] | None
-    """The names of the outputs, if users get them by name."""
+    names: Names
+    """The names of the outputs, if users get them by name, or their arrangement."""
 
     @property
     def any_thread(self) -> bool:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 
 import numpy as np
 
-from gradiva.eager.schedules.inputs import with_values
-from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import SCHEDULE, as_inputs
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -265,10 +264,9 @@ class OperatorBase:
 
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call without input sets to the current interpreter."""
-        if Schedule in map(type, inputs):
-            inputs = with_values(inputs, operators["scheduled"])
-        interpreter = running.get() or eager_hook.value or eager_hook.get()
-        return interpreter.bind(self, inputs, keywords)
+        if SCHEDULE in map(type, inputs):
+            inputs = as_inputs(inputs, operators["scheduled"])
+        return (running.get() or eager_hook.value or eager_hook.get()).bind(self, inputs, keywords)
 
     def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:
         """Keywords under the names of today; warns, unless `quiet`. Raises OperatorTypeError for

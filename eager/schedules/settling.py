@@ -18,12 +18,15 @@ from gradiva.eager.types.provenance import Progress
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Symbolic
 
 from .schedule import Moment, Schedule, Values, joined
 
 __all__ = [
     "LISTS",
+    "SCHEDULE",
     "Place",
+    "as_inputs",
     "as_one",
     "check_schedule",
     "current_place",
@@ -33,6 +36,8 @@ __all__ = [
     "with_first_values",
 ]
 
+SCHEDULE = Schedule
+"""What inputs are looked through for."""
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -130,6 +135,30 @@ def settled(
                 raise _no_schedule(name, "a value that is the same in all steps", value)
             made[name] = _value(value, argument, place)
     return made
+
+
+def as_inputs(inputs: tuple[Any, ...], maker: Any) -> tuple[Any, ...]:
+    """The inputs of a call with values in place of schedules: of the current step. maker: the
+    operator that makes them. Raises OperatorTypeError for a call that has no other inputs."""
+    if all(type(one) is Schedule for one in inputs):
+        raise OperatorTypeError(
+            "a schedule is no input: give it as an argument, or use it in arithmetic with a batch",
+            expected="a batch",
+            got=repr(inputs[0]),
+        )
+    made = list(inputs)
+    symbol = next((one for one in inputs if isinstance(one, Symbolic)), None)
+    for number, one in enumerate(inputs):
+        if type(one) is Schedule:
+            given = {"integers" if one.whole else "numbers": one, "several": one.several}
+            if symbol is not None:  # of a graph, or outside of any
+                given["batch_size"] = getattr(symbol, "batch_size", None)
+            try:
+                made[number] = maker.bind_one((), given)
+            except GradivaError as error:
+                error.argument = None  # that of the maker
+                raise
+    return tuple(made)
 
 
 def check_schedule(value: Schedule, argument: Argument) -> None:

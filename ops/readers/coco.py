@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.remote_files import read_any_files
-from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.source import Arrangement, source_operator
 from gradiva.ops.readers.core.table import Failures, Records, ragged
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import join, local_path
 
 from . import coco_preprocessed as preprocessed
-from .coco_annotations import Annotations, read_annotations
-from .coco_runs import draw_polygon, draw_runs
+from .coco_annotations import Annotations, draw_objects, finished, padded, parts, read_annotations
 from .listing import FilesTable
 from .reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from .table_source import opens_table
+
+if TYPE_CHECKING:
+    from gradiva.ops.targets import targets
+else:  # for few programs
+    targets = lazy_module("gradiva.ops.targets.targets")
 
 __all__ = ["COCO", "coco"]
 
 EXTRA: Final = ("keypoints", "object_masks", "captions", "area", "iscrowd", "annotation_ids")
 """The names of further outputs."""
+_FIELDS: Final = {
+    "object_masks": "masks",
+    **{name: name for name in ("boxes", "labels", "keypoints", "polygons", "vertices")},
+}
+"""What targets call the outputs that they hold."""
+_COLUMNS: Final = ("area", "iscrowd", "annotation_ids")
+_OPTIONS: Final = (
+    *("clip", "drop", "min_visibility", "min_area", "min_size", "invalid", "pixel_origin"),
+    "keypoint_pairs",
+)
 _DRAWN: Final = frozenset(("pixels", "object_masks"))
 """The outputs that are drawn when images are read."""
 _MOST_BYTES: Final = 1 << 30
@@ -50,6 +66,28 @@ def _extra(value: Any) -> tuple[str, ...]:
 Extra: TypeAlias = Annotated[
     str | Sequence[str],
     ArgumentType("Extra", f"some of {', '.join(map(repr, EXTRA))}, each once", _extra),
+]
+
+
+def _target_options(value: Any) -> Any:
+    """False for no targets; their options, as pairs. Raises OperatorTypeError, OperatorValueError
+    for others."""
+    if value is False or value is None:
+        return False
+    if value is not True and not isinstance(value, Mapping | tuple):
+        raise TypeError
+    options = {} if value is True else dict(value)
+    for name in options:
+        if name in ("format", "relative") or name not in _OPTIONS:
+            raise op.wrong_value("targets", f"some of {', '.join(_OPTIONS)}", repr(name))
+    if "keypoint_pairs" in options:
+        options["keypoint_pairs"] = tuple(map(tuple, options["keypoint_pairs"]))
+    targets.Targets(columns={"any": 0}, **options)  # it checks their values
+    return tuple(options.items())
+
+
+TargetOptions: TypeAlias = Annotated[
+    Any, ArgumentType("TargetOptions", "True, or a dict of options of Targets", _target_options)
 ]
 
 
@@ -83,6 +121,7 @@ def coco(
     image_ids: bool = False,
     extra: Extra | None = None,
     captions_file: op.Path = "",
+    targets: TargetOptions = False,
     save_preprocessed_annotations: bool = False,
     save_preprocessed_annotations_dir: op.Path = "",
     **options: op.Unpack[ReaderOptions],
@@ -111,6 +150,9 @@ def coco(
             "object_masks", "captions", "area", "iscrowd", "annotation_ids".
         captions_file: the captions of the images, as COCO has them in a file of their own, behind
             those in `annotations_file`.
+        targets: True, or options of `gradiva.Targets` by name, such as {"min_visibility": 0.25}:
+            deliver what belongs to objects as one `Targets` behind the images. It moves with them
+            through operators.
         save_preprocessed_annotations: write the annotations to a folder, from which they are read
             faster.
         save_preprocessed_annotations_dir: this folder.
@@ -138,6 +180,10 @@ def coco(
         for files, boxes, labels in reader.next_epoch(batch_size=4):
             images = gradiva.decoders.image(files)
     """
+    if targets is not False and masks:
+        raise op.OperatorValueError(
+            "polygons of `targets` count vertices, as those of `polygon_masks` do", argument="masks"
+        )
     names = _outputs(polygon_masks or masks, pixelwise_masks, image_ids, extra)
     return tuple(_TYPES[name] for name in names)
 
@@ -161,6 +207,44 @@ _TYPES: Final = {
     )
 }
 """The outputs, and their types."""
+
+
+@dataclass(frozen=True)
+class WithTargets(Arrangement):
+    """The images, `Targets` of all that belongs to objects, and what is left.
+
+    names: of the outputs; options: of the targets.
+    """
+
+    names: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...]
+
+    def arrange(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        images, *others = values
+        columns, fields, rest = {}, {}, []
+        for number, value in enumerate(others, 1):
+            name = self.names[number] if number < len(self.names) else ""
+            if name in _COLUMNS:
+                columns[name] = value
+            elif name in _FIELDS:
+                fields[_FIELDS[name]] = value
+            else:
+                rest.append(value)
+        made = targets.Targets(**fields, columns=columns, **dict(self.options))
+        return images, made, *rest
+
+
+def _arrangement(given: dict[str, Any]) -> WithTargets | None:
+    if given["targets"] is False:
+        return None
+    polygons = given["polygon_masks"] or given["masks"]
+    names = _outputs(polygons, given["pixelwise_masks"], given["image_ids"], given["extra"])
+    kind = "xyxy" if given["ltrb"] else "xywh"
+    options = {"format": kind, "relative": given["ratio"], **dict(given["targets"])}
+    return WithTargets(tuple(names), tuple(options.items()))
+
+
+coco.output_names = _arrangement
 
 
 def _outputs(polygons: Any, pixels: Any, ids: Any, extra: Any) -> list[str]:
@@ -234,12 +318,12 @@ class ImageTable(FilesTable):
         if name == "image_ids":
             return [np.array([made.ids[image]], np.int32) for image in numbers]
         if name == "captions":
-            return [_padded(made.extras.captions[image]) for image in numbers]
+            return [padded(made.extras.captions[image]) for image in numbers]
         if name == "vertices":
-            return _parts(self._vertices, made.vertex_begins, numbers)
+            return parts(self._vertices, made.vertex_begins, numbers)
         if name == "polygons":
             factors = np.array([1, 2, 2] if self._given["masks"] else [1, 1, 1], np.int32)
-            return [row * factors for row in _parts(made.polygons, made.polygon_begins, numbers)]
+            return [row * factors for row in parts(made.polygons, made.polygon_begins, numbers)]
         extras = made.extras
         values = {
             "boxes": made.boxes,
@@ -249,7 +333,7 @@ class ImageTable(FilesTable):
             "iscrowd": extras.crowds,
             "annotation_ids": extras.annotation_ids,
         }
-        return _parts(values[name], made.objects, numbers)
+        return parts(values[name], made.objects, numbers)
 
     def identities(
         self, indices: op.Int64Array, output: int, before: int | None = None
@@ -309,7 +393,7 @@ class ImageTable(FilesTable):
                 target = targets[sample]
                 target[...] = 0
                 if sample not in failures:
-                    bad = _draw(target, made, numbers[sample], alone)
+                    bad = draw_objects(target, made, numbers[sample], alone)
                     if bad is not None:
                         target[...] = 0
                         failures[sample] = bad
@@ -341,41 +425,6 @@ class ImageTable(FilesTable):
         if "captions" in (self._given["extra"] or ()):
             digest.update(repr(extras.captions).encode())
         return {**super().digest(), "annotations": digest.hexdigest()}
-
-
-def _parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:
-    return [values[begins[image] : begins[image + 1]] for image in numbers]
-
-
-def _padded(texts: list[bytes]) -> Array:
-    """(texts, longest): the bytes of texts, filled up with zeros."""
-    made = np.zeros((len(texts), max(map(len, texts), default=0)), np.uint8)
-    for row, text in zip(made, texts, strict=True):
-        row[: len(text)] = np.frombuffer(text, np.uint8)
-    return made
-
-
-def _draw(target: Array, made: Annotations, image: int, alone: bool) -> op.SampleDataError | None:
-    """Draw the objects of an image, those with larger labels over the others; or alone, each into
-    an array of its own, with 1."""
-    (labels,) = _parts(made.labels, made.objects, [image])
-    shapes: list[tuple[int, int, Any]] = []
-    first = made.vertex_begins[image]
-    vertices = made.extras.vertices if alone else made.vertices
-    for row in range(made.polygon_begins[image], made.polygon_begins[image + 1]):
-        owner, begin, end = made.polygons[row].tolist()
-        shapes.append((int(labels[owner]), owner, vertices[first + begin : first + end]))
-    for row in range(made.run_begins[image], made.run_begins[image + 1]):
-        owner = made.run_objects[row]
-        shapes.append((int(labels[owner]), owner, made.runs[row]))
-    shapes.sort(key=lambda shape: shape[0])
-    for label, owner, shape in shapes:
-        mask, value = (target[owner][..., None], 1) if alone else (target, label)
-        if not isinstance(shape, np.ndarray):
-            draw_runs(mask, shape.counts, value)
-        elif not draw_polygon(mask, shape, value):
-            return op.SampleDataError(f"a vertex of object {owner} lies far outside of the image")
-    return None
 
 
 def _refuse(given: dict[str, Any]) -> None:
@@ -430,7 +479,7 @@ def _open(given: dict[str, Any]) -> ImageTable:
         vertices = made.vertices
     else:
         made = read_annotations(source, given, storage)
-        vertices = _finish(made, given)
+        vertices = finished(made, given)
     if not made.names:
         raise op.wrong_value("annotations_file", "at least one image", f"none in {source}")
     if given["save_preprocessed_annotations"]:
@@ -440,19 +489,6 @@ def _open(given: dict[str, Any]) -> ImageTable:
     return ImageTable(given["file_root"] or "", made, given, vertices, storage)
 
 
-def _finish(made: Annotations, given: dict[str, Any]) -> Array:
-    """Give boxes the form that is asked for; return the vertices in it."""
-    if given["ltrb"]:
-        made.boxes[:, 2:] += made.boxes[:, :2]
-    points = made.extras.keypoints
-    if not given["ratio"]:
-        return made.vertices
-    sizes = np.stack([made.widths, made.heights], 1).astype(np.float32).reshape(-1, 2)
-    made.boxes /= np.repeat(np.tile(sizes, 2), np.diff(made.objects), axis=0)
-    points[..., :2] /= np.repeat(sizes, np.diff(made.objects), axis=0)[:, None]
-    return made.vertices / np.repeat(sizes, np.diff(made.vertex_begins), axis=0)
-
-
-coco.not_serializable("extra", "captions_file")
+coco.not_serializable("extra", "captions_file", "targets")
 
 COCO = reader_class("COCO", coco)

@@ -19,7 +19,7 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.storage.folders import read_bytes
 from gradiva.ops.storage.storage import Storage
 
-from .coco_runs import counts_of
+from .coco_runs import counts_of, draw_polygon, draw_runs
 
 _MOST_PIXELS = 1 << 28
 _LARGEST = 1 << 20
@@ -422,3 +422,54 @@ def read_annotations(path: str, given: Mapping[str, Any], storage: Storage) -> A
     """The images and objects of a JSON file, for the arguments of `readers.coco`; vertices in
     pixels, boxes as they are. Raises OperatorValueError, OperatorRuntimeError."""
     return _AnnotationReader(path, given, storage).read()
+
+
+def finished(made: Annotations, given: dict[str, Any]) -> Array:
+    """Give boxes the form that is asked for; return the vertices in it."""
+    if given["ltrb"]:
+        made.boxes[:, 2:] += made.boxes[:, :2]
+    points = made.extras.keypoints
+    if not given["ratio"]:
+        return made.vertices
+    sizes = np.stack([made.widths, made.heights], 1).astype(np.float32).reshape(-1, 2)
+    made.boxes /= np.repeat(np.tile(sizes, 2), np.diff(made.objects), axis=0)
+    points[..., :2] /= np.repeat(sizes, np.diff(made.objects), axis=0)[:, None]
+    return made.vertices / np.repeat(sizes, np.diff(made.vertex_begins), axis=0)
+
+
+def parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:
+    """The parts of these images."""
+    return [values[begins[image] : begins[image + 1]] for image in numbers]
+
+
+def padded(texts: list[bytes]) -> Array:
+    """(texts, longest): the bytes of texts, filled up with zeros."""
+    made = np.zeros((len(texts), max(map(len, texts), default=0)), np.uint8)
+    for row, text in zip(made, texts, strict=True):
+        row[: len(text)] = np.frombuffer(text, np.uint8)
+    return made
+
+
+def draw_objects(
+    target: Array, made: Annotations, image: int, alone: bool
+) -> op.SampleDataError | None:
+    """Draw the objects of an image, those with larger labels over the others; or alone, each into
+    an array of its own, with 1."""
+    (labels,) = parts(made.labels, made.objects, [image])
+    shapes: list[tuple[int, int, Any]] = []
+    first = made.vertex_begins[image]
+    vertices = made.extras.vertices if alone else made.vertices
+    for row in range(made.polygon_begins[image], made.polygon_begins[image + 1]):
+        owner, begin, end = made.polygons[row].tolist()
+        shapes.append((int(labels[owner]), owner, vertices[first + begin : first + end]))
+    for row in range(made.run_begins[image], made.run_begins[image + 1]):
+        owner = made.run_objects[row]
+        shapes.append((int(labels[owner]), owner, made.runs[row]))
+    shapes.sort(key=lambda shape: shape[0])
+    for label, owner, shape in shapes:
+        mask, value = (target[owner][..., None], 1) if alone else (target, label)
+        if not isinstance(shape, np.ndarray):
+            draw_runs(mask, shape.counts, value)
+        elif not draw_polygon(mask, shape, value):
+            return op.SampleDataError(f"a vertex of object {owner} lies far outside of the image")
+    return None

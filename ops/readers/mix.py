@@ -13,7 +13,14 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.ops.readers.core.order import Order
 from gradiva.ops.readers.core.reader import Reader, reader_class
-from gradiva.ops.readers.core.source import Source, SourceOperator, ValueEqual, source_operator
+from gradiva.ops.readers.core.source import (
+    Arrangement,
+    Names,
+    Source,
+    SourceOperator,
+    ValueEqual,
+    source_operator,
+)
 from gradiva.ops.readers.core.table import Table
 from gradiva.ops.readers.sampling.checks import as_weights
 from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
@@ -71,8 +78,8 @@ class Readers(ValueEqual):
         ]
         return f"[{', '.join(said)}]"
 
-    def names(self) -> Sequence[str] | None:
-        """The names of the outputs, if all readers have the same."""
+    def names(self) -> Names:
+        """The names of the outputs, or their arrangement, if all readers have the same."""
         found = {operator.names(values) for operator, values in self._pairs()}
         return found.pop() if len(found) == 1 else None
 
@@ -220,9 +227,11 @@ def mix(
     return (*_readers(readers).types(), *source)
 
 
-def _names(given: dict[str, Any]) -> Sequence[str] | None:
-    names = given["readers"].names()
-    return names if names is None or not given["with_source"] else (*names, "@source")
+def _names(given: dict[str, Any]) -> Names:
+    names: Names = given["readers"].names()
+    if names is None or isinstance(names, Arrangement):
+        return names
+    return names if not given["with_source"] else (*names, "@source")
 
 
 mix.output_names = _names

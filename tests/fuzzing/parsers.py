@@ -41,7 +41,6 @@ from gradiva.ops.decoders.jpeg.segments import count_scans, ends_well
 from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
 from gradiva.ops.decoders.jpeg.window import COLORS, _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.npy_header import read_header
-from gradiva.ops.readers.coco import EXTRA
 from gradiva.ops.readers.records import tar_archive as archive
 from gradiva.ops.readers.records import tar_headers as plain_headers
 from gradiva.ops.storage.errors import StorageError
@@ -384,11 +383,7 @@ def coco_values(data: bytes) -> None:
 
 def coco(data: bytes) -> None:
     """Images that are not there are left out."""
-    for dropped, more in (
-        ((), {}),
-        (("polygon_masks",), {"pixelwise_masks": True}),
-        (("polygon_masks",), {"extra": EXTRA}),
-    ):
+    for dropped, more in (((), {}), (("polygon_masks",), seeds.COCO_MASKS)):
         records("coco", "annotations.json", dropped, data, on_error="skip", **more)
 
 

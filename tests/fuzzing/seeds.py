@@ -9,7 +9,7 @@ import random
 import struct
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -241,6 +241,13 @@ def as_json(content: Any) -> bytes:
 
 def as_lines(content: Any) -> bytes:
     return b"".join(as_json(line) + b"\n" for line in content)
+
+
+COCO_MASKS: Final = {
+    "pixelwise_masks": True,
+    "extra": ["keypoints", "object_masks", "captions", "area", "iscrowd", "annotation_ids"],
+}
+"""What the reader draws, and gives besides."""
 
 
 def coco() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
@@ -10,7 +10,7 @@ from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.eager.types.device import CPU
 
 from .read_ahead import ReadAhead
-from .source import Source
+from .source import Names, Source
 
 __all__ = ["LoopData", "LoopLength", "SizedIterator", "known_length", "read_batches"]
 
@@ -28,7 +28,7 @@ class Looped(Protocol):
     operator: Any
     _learned: dict[str, Any]
     _ahead: ReadAhead
-    _names: Sequence[str] | None
+    _names: Names
     _moved: bool
 
 

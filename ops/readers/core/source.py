@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -21,7 +21,16 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.value import Symbolic
 
-__all__ = ["EpochPart", "Source", "SourceOperator", "ValueEqual", "arranged", "source_operator"]
+__all__ = [
+    "Arrangement",
+    "EpochPart",
+    "Names",
+    "Source",
+    "SourceOperator",
+    "ValueEqual",
+    "arranged",
+    "source_operator",
+]
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
@@ -45,6 +54,15 @@ class ValueEqual(ABC):
         return self.description
 
 
+class Arrangement(ABC):
+    """The form in which users get the outputs of a source, in place of their names. It is equal to
+    others that arrange alike."""
+
+    @abstractmethod
+    def arrange(self, values: tuple[Any, ...]) -> Any:
+        """What users get of these outputs, and of those that the arguments add at the end."""
+
+
 class EpochPart(NamedTuple):
     """Places from `start` to `stop` in the order of an epoch, of one of `shards` parts of it. Past
     its end its last sample is repeated."""
@@ -54,6 +72,9 @@ class EpochPart(NamedTuple):
     stop: int
     shard: int = 0
     shards: int = 1
+
+
+Names: TypeAlias = "Sequence[str] | Arrangement | None"
 
 
 class Source(ABC):
@@ -214,7 +235,8 @@ class Source(ABC):
 class SourceOperator(OperatorBase, Generic[P]):
     """An operator that stands for a source in a graph. `open` makes the state behind it.
 
-    output_names: from the arguments, the names of the outputs, if users get them by name.
+    output_names: from the arguments, the names of the outputs, if users get them by name, or their
+    arrangement.
     per_sample: arguments that may differ per sample, and what a call then is: a source has no
     inputs, so it is one without these, and other operators on what it delivers.
     only_if_read: it is not asked for samples of which nothing but the positions is needed, for
@@ -222,7 +244,7 @@ class SourceOperator(OperatorBase, Generic[P]):
     """
 
     open: Callable[[dict[str, Any], int], Source]
-    output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
+    output_names: Callable[[dict[str, Any]], Names] | None = None
     per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
     only_if_read = False
     takes_seed = True
@@ -267,11 +289,13 @@ class SourceOperator(OperatorBase, Generic[P]):
     def _takes_schedules(self, name: str) -> bool:
         return name not in self.arguments or self.arguments[name].kind.schedules
 
-    def names(self, given: dict[str, Any]) -> Sequence[str] | None:
-        """The names of the outputs of a call, if users get them by name."""
+    def names(self, given: dict[str, Any]) -> Names:
+        """The names of the outputs of a call, if users get them by name, or their arrangement."""
         if self.output_names is None:
             return None
         names = self.output_names(self.attributes(given))
+        if isinstance(names, Arrangement):
+            return names
         return (*names, "@index") if names is not None and given.get("with_index") else names
 
     def types(
@@ -296,9 +320,11 @@ class SourceOperator(OperatorBase, Generic[P]):
         return values
 
 
-def arranged(values: Any, names: Sequence[str] | None) -> Any:
+def arranged(values: Any, names: Names) -> Any:
     """The outputs of a source as users get them: by name, one alone, or in a tuple."""
     several = tuple(values) if isinstance(values, tuple | list) else (values,)
+    if isinstance(names, Arrangement):
+        return names.arrange(several)
     if names is not None:
         return dict(zip(names, several, strict=True))
     return several[0] if len(several) == 1 else several

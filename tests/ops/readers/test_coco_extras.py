@@ -323,3 +323,76 @@ def test_bad_captions(data: dict[str, Any]) -> None:
 
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"'caption'.*a text"):
         read(edited(data, change), "captions")
+
+
+def test_targets_move_with_their_images(data: dict[str, Any]) -> None:
+    """In all modes they are what `Targets` makes of the plain outputs."""
+    data = without_captions(data)
+    extra = ["keypoints", "object_masks", "area", "captions"]
+    options: dict[str, Any] = {"min_visibility": 0.1, "keypoint_pairs": [(0, 1)]}
+
+    def moved(masks: Any, targets: Any) -> tuple[Any, ...]:
+        _, targets = gradiva.flip(masks, targets, horizontal=1)
+        return targets.boxes, targets.labels, targets.keypoints, targets.masks, targets["area"]
+
+    def image(boxes: Any) -> Any:  # of any content: the files are none
+        return gradiva.full(np.uint8(0), shape=(16, 20, 3), layout="HWC")
+
+    def by_hand(values: Any) -> tuple[Any, ...]:
+        _, boxes, labels, points, masks, area, captions = values
+        made = gradiva.Targets(
+            boxes=boxes, labels=labels, keypoints=points, masks=masks, columns={"area": area},
+            format="xywh", **options,
+        )  # fmt: skip
+        return (*moved(masks, made), captions)
+
+    def together(values: Any) -> tuple[Any, ...]:
+        _, targets, captions = values
+        assert isinstance(targets, gradiva.Targets)
+        return (*moved(targets.masks, targets), captions)
+
+    def plain(values: Any) -> list[Any]:
+        return [
+            [(a.dtype.str, a.shape, a.tobytes()) for a in map(np.asarray, value.tensors)]
+            for value in values
+        ]
+
+    def loop(body: Any, capture: bool = False, **more: Any) -> list[Any]:
+        reader = gradiva.readers.COCO(**data, extra=extra, **more)
+        return [plain(body(values)) for values in reader.next_epoch(batch_size=2, capture=capture)]
+
+    once = loop(by_hand)
+    assert loop(together, targets=options) == once
+    assert loop(together, targets=options, capture=True) == once
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def training() -> Any:
+        return together(fn.readers.coco(**data, extra=extra, targets=options))
+
+    pipe = training()
+    assert [plain(pipe.run()) for _ in range(2)] == once
+
+
+def test_targets_and_what_is_left(data: dict[str, Any]) -> None:
+    data = without_captions(data)
+    reader = gradiva.readers.COCO(
+        **{**data, "polygon_masks": True, "image_ids": True},
+        targets=True,
+        ltrb=True,
+        ratio=True,
+        with_index=True,
+    )
+    files, targets, ids, index = next(reader.next_epoch(batch_size=4))
+    assert targets.names == ("boxes", "labels", "polygons", "vertices")
+    assert (targets.options["format"], targets.options["relative"]) == ("xyxy", True)
+    assert len(files) == len(ids) == len(index) == 4
+    plain = gradiva.readers.COCO(**{**data, "image_ids": True}, targets=True)
+    two = gradiva.readers.mix([plain, plain], with_source=True)
+    _, found, _, source = next(two.next_epoch(batch_size=2))
+    assert isinstance(found, gradiva.Targets)
+    assert source.dtype == gradiva.int32
+    for options in ({"format": "xyxy"}, {"min_area": -1}, "all", {"color": 3}, 7):
+        with pytest.raises((gradiva.OperatorTypeError, gradiva.OperatorValueError)):
+            gradiva.readers.COCO(**data, targets=options)
+    with pytest.raises(gradiva.OperatorValueError, match="masks"):
+        gradiva.readers.COCO(**data, targets=True, masks=True)
