@@ -267,10 +267,11 @@ def _cpu(call: op.Call, plan: ErasePlan) -> None:
 _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
 
 
-@erase.gpu
-def _gpu(call: op.Call, plan: ErasePlan) -> op.Launch:
+def launch_erase(call: op.Call, plan: ErasePlan, values: Array) -> op.Launch:
+    """The launch that copies samples and fills their regions. values: as `erase_tables` takes
+    them."""
     source, target = call.inputs[0], call.outputs[0]
-    shapes, starts, regions, fill, channel = erase_tables(call, plan, call["fill_value"])
+    shapes, starts, regions, fill, channel = erase_tables(call, plan, values)
     volumes = target.batch_shape.volumes[:, None]
     blocks = op.blocks_of(volumes[:, 0])
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], 1)
@@ -283,6 +284,11 @@ def _gpu(call: op.Call, plan: ErasePlan) -> op.Launch:
     return op.Launch(
         unit, blocks.total, (data, result, table, blocks.table, corners, fill, *numbers)
     )
+
+
+@erase.gpu
+def _gpu(call: op.Call, plan: ErasePlan) -> op.Launch:
+    return launch_erase(call, plan, call["fill_value"])
 
 
 @erase.cases

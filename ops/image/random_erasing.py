@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.random.philox import natural_log, normal_from_word, philox
 from gradiva.eager.rows.convert import convert_array, convert_sat
 from gradiva.eager.simd.streaming import use_nontemporal
@@ -24,7 +25,7 @@ from gradiva.eager.types.arrays import (
 )
 from gradiva.ops.random.crop_window import check_window_arguments, exponential
 
-from .erase import ErasePlan, erase_kernel, erase_tables
+from .erase import ErasePlan, erase_kernel, erase_tables, launch_erase
 from .planes import channels_of, plane_layout, planes_of
 
 _FILLS: Final = ("constant", "color", "pixel")
@@ -224,29 +225,50 @@ def _shapes(call: op.Call) -> RandomErasingPlan:
     return RandomErasingPlan(source, np.arange(call.size + 1), regions, boxes)
 
 
+def _noise_of(dtype: op.DType) -> tuple[bool, int, int]:
+    """Whether random values are integers, the least of them and how many there are."""
+    if not dtype.is_integer:
+        return False, 0, 0
+    limits = np.iinfo(dtype.numpy)
+    return True, int(limits.min), int(limits.max - limits.min + 1)
+
+
+def _fill_values(call: op.Call) -> Array:
+    """(N, 1) or (N, channels): what rectangles are filled with, before any noise."""
+    given: Array = call["fill_value"]
+    if call["fill"] == "constant":
+        return given
+    if call["fill"] == "pixel":
+        return np.zeros((call.size, 1), np.float32)
+    target = call.outputs[0]
+    channels = channels_of(target.batch_shape.shapes, target.layout)
+    colors = np.zeros((call.size, int(channels[:, 0].max(initial=1))), np.float32)
+    draw_colors(channels, call.draws, *_noise_of(target.dtype), colors)
+    return colors
+
+
 @random_erasing.cpu
 def _cpu(call: op.Call, plan: RandomErasingPlan) -> None:
     target = call.outputs[0]
-    shapes, layout, kind = target.batch_shape.shapes, target.layout, call["fill"]
-    integer = target.dtype.is_integer
-    limits = np.iinfo(target.dtype.numpy) if integer else None
-    range_of = (0, 0) if limits is None else (int(limits.min), int(limits.max - limits.min + 1))
-    values: Array = call["fill_value"]
-    channels = channels_of(shapes, layout)
-    if kind == "color":
-        values = np.zeros((call.size, int(channels[:, 0].max(initial=1))), np.float32)
-        draw_colors(channels, call.draws, integer, *range_of, values)
-    elif kind == "pixel":
-        values = np.zeros((call.size, 1), np.float32)
+    shapes, layout = target.batch_shape.shapes, target.layout
     past = use_nontemporal(target.data, target.batch_shape.volumes)
-    call.for_samples(erase_kernel, call.words, erase_tables(call, plan, values), past)
-    if kind == "pixel":
+    tables = erase_tables(call, plan, _fill_values(call))
+    call.for_samples(erase_kernel, call.words, tables, past)
+    if call["fill"] == "pixel":
         half = target.dtype is op.float16
         data = convert_array(target.data, np.dtype(np.float32)) if half else target.data
-        places = target.batch_shape.offsets, planes_of(shapes, layout), channels, plan.boxes
-        call.for_samples(noise_kernel, data, places, call.draws, (integer, *range_of))
+        planes, channels = planes_of(shapes, layout), channels_of(shapes, layout)
+        places = target.batch_shape.offsets, planes, channels, plan.boxes
+        call.for_samples(noise_kernel, data, places, call.draws, _noise_of(target.dtype))
         if half:
             target.data[:] = convert_array(data, target.data.dtype)
+
+
+@random_erasing.gpu
+def _gpu(call: op.Call, plan: RandomErasingPlan) -> op.Launch:
+    if call["fill"] == "pixel":
+        raise NoGpuKernelError(argument="fill", expected="'constant' or 'color'", got="'pixel'")
+    return launch_erase(call, plan, _fill_values(call))
 
 
 @random_erasing.cases

@@ -190,6 +190,8 @@ def test_regions(tmp_path: Path) -> None:
     corners = {"anchor": (1, 2, 3, 0), "shape": (30, 20, 7, 99), "axes": (0, 1)}
     found = of("erase", [images], **corners, fill_value=(1, 2, 3))
     found += of("erase", [images], **corners, fill_value=7)
+    found += of("random_erasing", [images], probability=1.0, seed=1, fill_value=(1, 2, 3))
+    found += of("random_erasing", [images], probability=0.5, seed=1, fill="color")
     found += of("erase", [drawn([(3, 2, 9, 40, 30)] * 2, np.uint16)], anchor=1, shape=1, axes=2)
     canvas = {"output_size": (60, 70), "dtype": gradiva.int16}
     places = {"in_anchors": [0, 1, 2, 3], "shapes": [25, 25, 20, 25], "out_anchors": [9, 8, 20, 3]}
