@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.operators.fusion_roles import Decode
-from gradiva.eager.operators.input_sets import follow, has_targets
+from gradiva.eager.operators.input_sets import follow, has_sets, has_targets
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.random.default_generator import get_default_rng
@@ -51,6 +51,12 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
             "targets stand behind the images and all other inputs, as in `flip(images, targets)`",
             got=describe(inputs[first + place] if first else inputs[0]),
         )
+    if has_sets(images):
+        raise OperatorTypeError(
+            "targets follow one batch of images: call the operator for each, with the same `seed`",
+            expected="a batch, a sample or a symbol",
+            got=describe(images[0]),
+        )
     if operator.with_targets is not None:
         outputs, made = operator.with_targets(images, trees, keywords)
         return (*outputs, *made)
@@ -60,7 +66,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
         _refuse_frames(operator, images, keywords)
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
-        if rng is None or isinstance(rng, RNG):
+        if rng is None or (isinstance(rng, RNG) and not isinstance(rng, RepeatedRNG)):
             keywords = {**keywords, "rng": RepeatedRNG(rng or get_default_rng(), rng is None)}
     outputs = operator.bind(images, keywords)
     several = outputs if isinstance(outputs, tuple | list) else (outputs,)

@@ -354,3 +354,32 @@ def test_empty_batches() -> None:
     nothing, targets = gradiva.flip(nothing, targets)
     nothing, targets = gradiva.resize(nothing, targets, size=(5, 5))
     assert len(targets.boxes) == len(targets.labels) == 0
+
+
+def test_matrices_behind_the_images() -> None:
+    """A second input stands between the images and the targets."""
+    both = images((60, 80), (60, 80))
+    angles = gradiva.batch([np.float32(0), np.float32(90)])
+    matrices = gradiva.transforms.rotation(angle=angles, center=(40, 30))
+    options: Any = {"inverse_map": False, "fill_value": 0}
+    _, targets = gradiva.warp_affine(  # type: ignore[call-overload]
+        both, matrices, Targets(boxes=BOXES[:1], drop=False), **options
+    )
+    assert as_lists(targets.boxes.at(0)) == [[10, 20, 30, 40]]
+    np.testing.assert_allclose(targets.boxes.at(1), [[30, 0, 50, 20]], atol=1e-4)
+    _, same = gradiva.warp_affine(both, Targets(boxes=BOXES[:1]), matrix=matrices, **options)
+    np.testing.assert_array_equal(same.boxes.at(1), targets.boxes.at(1))
+
+
+def test_several_outputs_and_sets() -> None:
+    targets = Targets(boxes=BOXES)
+    image, size, made = gradiva.resize(IMAGE, targets, size=(30, 40), save_attrs=True)
+    assert (image.shape, as_lists(size)) == ((30, 40, 3), [60, 80])
+    assert as_lists(made.boxes) == (BOXES / 2).tolist()
+    one = images((60, 80))
+    with pytest.raises(gradiva.OperatorTypeError, match="one batch of images"):
+        gradiva.flip([one, one], targets)  # type: ignore[call-overload]
+    listed = Targets(boxes=[BOXES, BOXES[:0]], labels=[i32([1, 2, 3]), i32([])])
+    made = gradiva.flip([IMAGE, IMAGE], listed)
+    assert [one.shape for one in made[1].boxes] == [(3, 4), (0, 4)]
+    assert [one.shape for one in made[1].labels] == [(3,), (0,)]

@@ -94,3 +94,38 @@ def test_masks_of_windows() -> None:
     image, targets = gradiva.slice(image, targets, start=(3, 4), end=(25, 30), axis_names="HW")
     expected = np.asarray(image).transpose(2, 0, 1)
     np.testing.assert_array_equal(np.asarray(targets.masks), expected)
+
+
+def area(corners: Any) -> float:
+    """The area of a polygon whose outline runs one way."""
+    x, y = corners[:, 0], corners[:, 1]
+    return abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))) / 2
+
+
+@given(st.lists(steps(), min_size=1, max_size=4), st.integers(0, 1 << 20))
+@settings(max_examples=examples(60), deadline=None)
+def test_polygons(program: list[Step], seed: int) -> None:
+    """A star, which need not be convex, has the area of its mask, however it was cut."""
+    random = np.random.default_rng(seed)
+    angles = np.linspace(0, 2 * np.pi, 14, endpoint=False)
+    radii = random.uniform(12, 45, 14)
+    star = np.stack([60 + radii * np.cos(angles), 48 + radii * np.sin(angles)], axis=1)
+    ys, xs = np.mgrid[: HEIGHT * 4, : WIDTH * 4] / 4 + 0.125
+    inside = np.zeros(xs.shape, np.bool_)
+    for one, other in zip(star, np.roll(star, -1, axis=0), strict=True):
+        crosses = (one[1] <= ys) != (other[1] <= ys)
+        with np.errstate(divide="ignore"):
+            inside ^= crosses & (
+                xs < one[0] + (ys - one[1]) * (other[0] - one[0]) / (other[1] - one[1])
+            )
+    image = gradiva.as_tensor(np.zeros((HEIGHT * 4, WIDTH * 4, 1), np.float32), layout="HWC")
+    targets = gradiva.Targets(
+        masks=inside.astype(np.uint8)[None],
+        polygons=np.array([[0, 0, 14]], np.int32),
+        vertices=star * 4,
+    )
+    _, targets = run(image, targets, program)
+    seen = int(np.count_nonzero(np.asarray(targets.masks)))
+    vertices = np.asarray(targets.vertices, np.float64)
+    parts = [area(vertices[first:end]) for _, first, end in np.asarray(targets.polygons).tolist()]
+    assert abs(sum(parts) - seen) <= 60 + 0.03 * seen, program
