@@ -103,7 +103,11 @@ class Registry(dict[str, T]):
         for name in provider.names():
             if not dict.__contains__(self, name):
                 provider.provide(name)
-        return dict(list(dict.items(self)))
+        while True:
+            try:
+                return dict(list(dict.items(self)))
+            except RuntimeError:  # it grew: garbage was collected meanwhile, and threads switched
+                continue
 
 
 class Declarations(Registry[T]):

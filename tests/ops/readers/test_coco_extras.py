@@ -341,9 +341,14 @@ def test_targets_move_with_their_images(data: dict[str, Any]) -> None:
     def by_hand(values: Any) -> tuple[Any, ...]:
         _, boxes, labels, points, masks, area, captions = values
         made = gradiva.Targets(
-            boxes=boxes, labels=labels, keypoints=points, masks=masks, columns={"area": area},
-            format="xywh", **options,
-        )  # fmt: skip
+            boxes=boxes,
+            labels=labels,
+            keypoints=points,
+            masks=masks,
+            columns={"area": area},
+            format="xywh",
+            **options,
+        )
         return (*moved(masks, made), captions)
 
     def together(values: Any) -> tuple[Any, ...]:
