@@ -43,7 +43,7 @@ def boxes(
     """Move boxes with their images, and say which of them are left.
 
     Args:
-        input: the boxes of a sample, (n, 4), of volumes (n, 6).
+        input: the boxes of a sample, (n, 4), of volumes (n, 6); or of each frame, (f, n, 4).
         track: how the places of the image have moved, float64.
         format, relative, clip, drop, min_visibility, min_area, min_size, invalid: as in
             `gradiva.Targets`.
@@ -69,9 +69,9 @@ def boxes(
     check_format(made_format or format)
     if invalid not in ("raise", "drop"):
         raise op.wrong_value("invalid", "'raise' or 'drop'", repr(invalid))
-    op.require_ndim(input, (2,), "boxes")
+    op.require_ndim(input, (2, 3), "boxes")
     dtype = op.float64 if input.dtype is op.float64 else op.float32
-    return op.SampleType(dtype, 2, ""), op.SampleType(op.bool_, 1, "")
+    return op.SampleType(dtype, input.ndim, ""), op.SampleType(op.bool_, 1, "")
 
 
 def check_format(format: str) -> None:
@@ -89,10 +89,11 @@ class _BoxesPlan(op.Plan):
 
 
 def rows_of(batch: op.Batch, width: int, what: str) -> Float64Array:
-    """The rows of all samples, (n, width) each, one sample after the other, float64. Samples
-    without rows may have any width. Raises OperatorValueError."""
+    """The rows of all samples, (n, width) each, or (f, n, width), one sample after the other,
+    float64. Samples without rows may have any width. Raises OperatorValueError."""
     shapes = batch.batch_shape.shapes
-    bad = (shapes[:, 0] > 0) & (shapes[:, 1:] != width).any(axis=1)
+    counts = shapes[:, :-1].prod(axis=1)
+    bad = (counts > 0) & (shapes[:, -1] != width)
     op.refuse_samples(
         bad, what, f"shape (n, {width})", batch.batch_shape.shape, f"{what} of another shape"
     )
@@ -101,7 +102,7 @@ def rows_of(batch: op.Batch, width: int, what: str) -> Float64Array:
     else:
         rows = np.concatenate([one.reshape(-1) for one in batch.arrays()])
     made: Float64Array = np.asarray(rows, np.float64).reshape(-1, width)
-    assert len(made) == shapes[:, 0].sum()  # kernels check no bounds
+    assert len(made) == counts.sum()  # kernels check no bounds
     return made
 
 
@@ -113,7 +114,8 @@ def _shapes(call: op.Call) -> _BoxesPlan:
     given, tracks = call.inputs[0], stacked(call.inputs[1])
     axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
     rows = rows_of(given, 2 * axes, "boxes")
-    counts = given.batch_shape.shapes[:, 0]
+    extents = given.batch_shape.shapes
+    counts = extents[:, :-1].prod(axis=1) if call.size else np.empty(0, np.int64)
     form, after = call["format"], call["made_format"] or call["format"]
     relative, other = call["relative"], call["made_relative"]
     forms = (
@@ -136,12 +138,31 @@ def _shapes(call: op.Call) -> _BoxesPlan:
         if call["invalid"] == "raise":
             _refuse(rows, counts, faults, tracks)
         kept &= faults == 0
+    if given.ndim == 3:
+        return _of_frames(extents, made, kept, 2 * axes)
     ends = counts.cumsum()
     left = np.zeros(len(kept) + 1, np.int64)
     kept.cumsum(out=left[1:])
     shapes = np.full((call.size, 2), 2 * axes, np.int64)
     shapes[:, 0] = left[ends] - left[ends - counts]
     return _BoxesPlan((shapes, counts[:, None]), made[kept], kept)
+
+
+def _of_frames(extents: Any, rows: Float64Array, kept: Any, width: int) -> _BoxesPlan:
+    """The plan for boxes of each frame, (f, n, width): an object is left that is left in a frame;
+    in others its box is 0."""
+    made, left, begin = [np.empty((0, width))], [np.empty(0, np.bool_)], 0
+    shapes = np.full((len(extents), 3), width, np.int64)
+    for sample, (frames, count, _) in enumerate(extents.tolist()):
+        end = begin + frames * count
+        seen = kept[begin:end].reshape(frames, count)
+        own = np.where(seen[:, :, None], rows[begin:end].reshape(frames, count, width), 0)
+        left.append(seen.any(axis=0))
+        made.append(own[:, left[-1]].reshape(-1, width))
+        shapes[sample, :2] = frames, np.count_nonzero(left[-1])
+        begin = end
+    counts = extents[:, 1:2] if len(extents) else np.empty((0, 1), np.int64)
+    return _BoxesPlan((shapes, counts), np.concatenate(made), np.concatenate(left))
 
 
 def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any) -> None:
@@ -169,10 +190,10 @@ def write_rows(batch: op.Batch, rows: Any) -> None:
     if batch.batch_shape.dense:
         batch.data[: rows.size] = rows.reshape(-1)
         return
-    begin = 0
+    begin, flat = 0, rows.reshape(-1)
     for one in batch.arrays():
-        one[...] = rows[begin : begin + len(one)]
-        begin += len(one)
+        one[...] = flat[begin : begin + one.size].reshape(one.shape)
+        begin += one.size
 
 
 @boxes.cpu

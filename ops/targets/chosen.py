@@ -82,6 +82,16 @@ def counts_kept(kept: BoolVector, counts: I64Vector) -> I64Vector:
     return made
 
 
+def repeated_kept(kept: BoolVector, counts: I64Vector, frames: I64Vector) -> BoolVector:
+    """Which objects of all frames are left, of samples with so many objects and frames."""
+    ends = counts.cumsum()
+    parts = [
+        np.tile(kept[end - count : end], frame)
+        for end, count, frame in zip(ends, counts, frames, strict=True)
+    ]
+    return np.concatenate([*parts, np.empty(0, np.bool_)])
+
+
 @op.jit
 def _copy_rows(
     src: Vector,

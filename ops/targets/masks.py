@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int64Array, Vector
 
-from .chosen import counts_kept, kept_of
+from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
 from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
@@ -31,7 +31,7 @@ def masks(
 
     Args:
         input: (H, W), or (H, W, C) with that layout: classes of pixels; or (n, H, W): one mask for
-            each object. Of volumes with D before H. Any dtype.
+            each object, and (f, n, H, W) in each frame. Of volumes with D before H. Any dtype.
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
         maps: the operators that the track follows, for those who read the graph.
@@ -49,7 +49,7 @@ def masks(
         image = gradiva.imread("cat.jpg")
         masks(np.zeros((300, 451), np.uint8), canvas(image)).shape  # (300, 451)
     """
-    op.require_ndim(input, (2, 3, 4), "masks")
+    op.require_ndim(input, (2, 3, 4, 5), "masks")
     return input.with_(device="cpu")
 
 
@@ -73,27 +73,30 @@ def _shapes(call: op.Call) -> _MasksPlan:
     axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
     shapes = given.batch_shape.shapes.copy()
     channels = given.layout.endswith("C") and given.ndim == axes + 1
-    several = given.ndim == axes + 1 and not channels
-    if given.ndim not in (axes, axes + 1):
+    first = 0 if channels else given.ndim - axes
+    several = first > 0
+    if first not in (0, 1, 2):
         raise op.OperatorTypeError(
-            argument="masks", expected=f"{axes}-D or {axes + 1}-D samples", got=f"{given.ndim}-D"
+            argument="masks", expected=f"{axes}-D to {axes + 2}-D samples", got=f"{given.ndim}-D"
         )
-    first = int(several)
     spatial = shapes[:, first : first + axes]
     before = tracks[:, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
     after = tracks[:, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
     op.refuse_samples(
-        (spatial != before).any(axis=1) & ((shapes[:, 0] > 0) | (not several)),
+        (spatial != before).any(axis=1) & (shapes[:, :first].prod(axis=1) > 0),
         "masks",
         lambda sample: f"the size of the image, {tuple(before[sample].tolist())}",
         lambda sample: tuple(spatial[sample].tolist()),
         "masks of another size",
     )
-    counts = shapes[:, 0].copy() if several else np.ones(call.size, np.int64)
+    counts = shapes[:, :first].prod(axis=1)
     kept = np.ones(int(counts.sum()), np.bool_)
-    if several and len(call.inputs) > 2:
-        kept = kept_of(call, 2, counts, "masks")
-        shapes[:, 0] = counts_kept(kept, counts)
+    if several and len(call.inputs) > 2 and call.size:
+        objects = shapes[:, first - 1].copy()
+        kept = kept_of(call, 2, objects, "masks")
+        shapes[:, first - 1] = counts_kept(kept, objects)
+        if first == 2:
+            kept = repeated_kept(kept, objects, shapes[:, 0])
     tables = np.ones((call.size, 9), np.int64)
     tables[:, 0], tables[:, 1] = counts.cumsum() - counts, counts
     tables[:, 5 - axes : 5], tables[:, 8 - axes : 8] = before, after

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int64Array
 
-from .chosen import counts_kept, kept_of
+from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
 from .track import FIRST, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
@@ -96,7 +96,8 @@ def keypoints(
     """Move keypoints with their images.
 
     Args:
-        input: the keypoints of a sample: (n, k, 2), (n, k, 3) with visibility, or without n.
+        input: the keypoints of a sample: (n, k, 2), (n, k, 3) with visibility, or without n; or of
+            each frame, (f, n, k, 2).
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
         relative, pixel_origin: as in `gradiva.Targets`.
@@ -116,7 +117,7 @@ def keypoints(
         keypoints(np.float32([[[10, 20, 2]]]), canvas(gradiva.imread("cat.jpg")))
         # [[[10.0, 20.0, 2.0]]]
     """
-    op.require_ndim(input, (2, 3), "keypoints")
+    op.require_ndim(input, (2, 3, 4), "keypoints")
     dtype = op.float64 if input.dtype is op.float64 else op.float32
     return input.with_(dtype=dtype, layout="", device="cpu")
 
@@ -162,17 +163,21 @@ def _shapes(call: op.Call) -> _Rows:
     rows = np.concatenate([*parts, np.empty(0)]).astype(np.float64)
     points = rows.reshape(-1, count, width) if rows.size else np.empty((0, count, width))
     groups = np.ones(call.size, np.int64)
-    if shapes.shape[1] == 3:
-        groups = np.where(shapes[:, 1:].prod(axis=1) > 0, shapes[:, 0], 0)
+    if given.ndim > 2 and call.size:
+        several = shapes[:, :-2].prod(axis=1)
+        groups = np.where(shapes[:, -2:].prod(axis=1) > 0, several, 0)
     made = np.empty_like(points)
     form = (call["relative"], -0.5 if call["pixel_origin"] == "center" else 0.0)
     pairs = call["pairs"]
     partners = partners_of((pairs,) if isinstance(pairs, int) else tuple(pairs), count)
     move_points(points, groups, tracks, axes, form, partners, made)
-    if len(call.inputs) > 2 and shapes.shape[1] == 3:
-        kept = kept_of(call, 2, shapes[:, 0].copy(), "keypoints")
-        made = made[_of_groups(kept, shapes[:, 0], groups)]
-        shapes[:, 0] = counts_kept(kept, shapes[:, 0].copy())
+    if len(call.inputs) > 2 and given.ndim > 2 and call.size:
+        objects = shapes[:, -3].copy()
+        kept = kept_of(call, 2, objects, "keypoints")
+        shapes[:, -3] = counts_kept(kept, objects)
+        if given.ndim == 4:
+            kept = repeated_kept(kept, objects, shapes[:, 0])
+        made = made[_of_groups(kept, several, groups)]
     return _Rows(shapes, made)
 
 

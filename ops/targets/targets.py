@@ -38,7 +38,9 @@ class Targets(Following):
     is read, once, however many operators there were.
 
     Args:
-        boxes: (n, 4) a sample, of volumes (n, 6): numbers for each object.
+        boxes: (n, 4) a sample, of volumes (n, 6): numbers for each object. Of sequences also
+            (f, n, 4), a box in each frame; keypoints and masks then have the axis f, too, and an
+            object is left if it is left in a frame. In the others its box is 0.
         labels: (n,) a sample: a number for each object.
         keypoints: (n, k, 2) a sample, or (n, k, 3) with the visibility of COCO: 0 not labeled,
             1 hidden, 2 visible; or (k, 2) and (k, 3). Of volumes (x, y, z), and one number more.

@@ -177,6 +177,31 @@ def test_sequences() -> None:
         gradiva.rotate(frames, targets, angle=angles)
 
 
+def test_objects_in_each_frame() -> None:
+    """An object that is seen in one of the frames is left; labels belong to objects."""
+    frames = gradiva.as_tensor(np.zeros((2, 60, 80, 3), np.uint8), layout="FHWC")
+    boxes = np.stack([BOXES, BOXES + f32([0, -5, 0, -5])])
+    boxes[1, 2] = [50, 50, 60, 60]
+    points = np.concatenate([boxes[:, :, None, :2] + 1, np.full((2, 3, 1, 1), 2, np.float32)], 3)
+    masks = np.zeros((2, 3, 60, 80), np.uint8)
+    masks[1, 2, 50:60, 50:60] = 1
+    targets = Targets(boxes=boxes, labels=i32([1, 2, 3]), keypoints=points, masks=masks)
+    frames, targets = gradiva.slice(frames, targets, start=40, end=80, axis_names="W")
+    assert as_lists(targets.labels) == [2, 3]
+    assert as_lists(targets.boxes) == [
+        [[10, 5, 30, 25], [0, 0, 0, 0]],
+        [[10, 0, 30, 20], [10, 50, 20, 60]],
+    ]
+    assert as_lists(targets.keypoints) == [
+        [[[11, 6, 2]], [[-39, 51, 0]]],
+        [[[11, 1, 2]], [[11, 51, 2]]],
+    ]
+    made = np.asarray(targets.masks)
+    assert made.shape == (2, 2, 60, 40)
+    assert np.argwhere(made).tolist()[0] == [1, 1, 50, 10]
+    assert made.sum() == 100
+
+
 def test_cameras() -> None:
     """A point in space is seen where its picture is."""
     camera = f64([[100, 0, 40], [0, 100, 30], [0, 0, 1]])
