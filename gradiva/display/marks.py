@@ -11,10 +11,10 @@ from gradiva.ops.targets.targets import Targets
 
 from .axes import Array
 
-__all__ = ["Marks", "marks_of"]
+__all__ = ["TargetMarks", "marks_of"]
 
 
-class Marks(NamedTuple):
+class TargetMarks(NamedTuple):
     """Points and outlines of one sample, each with the number of its object.
 
     points: [(object, (k, 2))]; outlines: [(object, (k, 2))], of polygons. All in parts of the image
@@ -25,17 +25,17 @@ class Marks(NamedTuple):
     outlines: list[tuple[int, Array]]
     relative: bool
 
-    def scaled(self, extent: tuple[int, int]) -> Marks:
+    def scaled(self, extent: tuple[int, int]) -> TargetMarks:
         """In parts of an image of this height and width."""
         if self.relative:
             return self
         whole = np.array(extent[::-1], np.float64)
         points = [(number, one / whole) for number, one in self.points]
         outlines = [(number, one / whole) for number, one in self.outlines]
-        return Marks(points, outlines, True)
+        return TargetMarks(points, outlines, True)
 
 
-def marks_of(targets: Targets) -> tuple[dict[str, Any], list[Marks], bool]:
+def marks_of(targets: Targets) -> tuple[dict[str, Any], list[TargetMarks], bool]:
     """What `show` takes of targets: boxes as corners, labels, masks; the marks of each sample; and
     whether places are in parts of the image. Cameras and columns are not shown."""
     options, fields = targets.options, targets.fields()
@@ -59,7 +59,7 @@ def marks_of(targets: Targets) -> tuple[dict[str, Any], list[Marks], bool]:
             vertices = _samples(fields["vertices"])[sample].astype(np.float64) + shift
             for number, first, end in _samples(fields["polygons"])[sample].tolist():
                 outlines.append((number, vertices[first:end]))
-        marks.append(Marks(points, outlines, relative))
+        marks.append(TargetMarks(points, outlines, relative))
     return given, marks, relative
 
 

@@ -12,7 +12,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .axes import Array
 from .colors import color
 from .grid import font
-from .marks import Marks
+from .marks import TargetMarks
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -73,7 +73,7 @@ def draw_boxes(pixels: Array, boxes: Array, texts: Sequence[str]) -> Array:
     return np.asarray(image)
 
 
-def draw_marks(pixels: Array, marks: Marks) -> Array:
+def draw_marks(pixels: Array, marks: TargetMarks) -> Array:
     """The picture (h, w, 3) with points as dots and the outlines of polygons, in the colors of
     their objects. marks: in parts of the picture."""
     height, width = pixels.shape[:2]

@@ -28,7 +28,7 @@ from .annotations import boxes_of, labels_of, masks_of, relative
 from .audio import draw_audio, rates_of
 from .axes import arrange
 from .grid import Cell, Figure
-from .marks import Marks, marks_of
+from .marks import TargetMarks, marks_of
 from .overlays import draw_boxes, draw_marks, draw_masks
 from .thumbnails import draw
 
@@ -179,7 +179,7 @@ def _cell(
     parts: bool,
     masks: np.ndarray[Any, Any] | None,
     label: tuple[str, list[str]] | None,
-    marks: Marks | None = None,
+    marks: TargetMarks | None = None,
 ) -> Cell:
     drawing = draw(np.asarray(tensor), str(tensor.layout), size, willing=True)
     pixels = drawing.pixels

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
 from .box_moves import ENDS_FIRST, FORMATS, NO_AREA, NOT_FINITE, OUTSIDE, move_boxes
-from .track import FIRST, LAYOUT, begun, note_of, stacked
+from .track import FIRST, LAYOUT, begun, flat, note_of, stacked, write_flat
 
 _FAULTS: Final = {
     NOT_FINITE: "finite numbers",
@@ -97,11 +97,7 @@ def rows_of(batch: op.Batch, width: int, what: str) -> Float64Array:
     op.refuse_samples(
         bad, what, f"shape (n, {width})", batch.batch_shape.shape, f"{what} of another shape"
     )
-    if batch.batch_shape.dense:
-        rows = batch.data[: int(batch.batch_shape.volumes.sum())] if len(batch) else batch.data[:0]
-    else:
-        rows = np.concatenate([one.reshape(-1) for one in batch.arrays()])
-    made: Float64Array = np.asarray(rows, np.float64).reshape(-1, width)
+    made: Float64Array = np.asarray(flat(batch), np.float64).reshape(-1, width)
     assert len(made) == counts.sum()  # kernels check no bounds
     return made
 
@@ -185,21 +181,10 @@ def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any) -> None:
     )
 
 
-def write_rows(batch: op.Batch, rows: Any) -> None:
-    """Fill a batch with rows, one sample after the other."""
-    if batch.batch_shape.dense:
-        batch.data[: rows.size] = rows.reshape(-1)
-        return
-    begin, flat = 0, rows.reshape(-1)
-    for one in batch.arrays():
-        one[...] = flat[begin : begin + one.size].reshape(one.shape)
-        begin += one.size
-
-
 @boxes.cpu
 def _cpu(call: op.Call, plan: _BoxesPlan) -> None:
-    write_rows(call.outputs[0], plan.made)
-    write_rows(call.outputs[1], plan.kept)
+    write_flat(call.outputs[0], plan.made)
+    write_flat(call.outputs[1], plan.kept)
 
 
 @boxes.cases

@@ -9,6 +9,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, I64Vector, Vector
 
+from .track import flat
+
 
 @op.operator("targets.chosen", inputs=2, bfloat16=True)
 def chosen(
@@ -60,8 +62,7 @@ def kept_of(call: op.Call, number: int, counts: I64Vector, what: str) -> BoolVec
         lambda sample: f"{int(objects[sample])}, one for each box",
         lambda sample: int(counts[sample]),
     )
-    parts = [one.reshape(-1) for one in kept.arrays()]
-    return np.concatenate([*parts, np.empty(0, np.bool_)])
+    return np.asarray(flat(kept))
 
 
 @chosen.shapes

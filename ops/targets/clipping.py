@@ -17,9 +17,12 @@ def side(plane: F64Vector, x: float, y: float, z: float) -> float:
 @op.jit
 def is_seen(track: Float64Array, x: float, y: float, z: float) -> bool:
     """Whether a place of the first image has not been cut away."""
+    # As `side`, without a view on each plane: this is asked of every point.
     for row in range(HEAD, len(track)):
-        if side(track[row, :4], x, y, z) < 0.0 or side(track[row, 4:], x, y, z) < 0.0:
-            return False
+        for k in range(0, COLUMNS, 4):
+            at = track[row, k] * x + track[row, k + 1] * y + track[row, k + 2] * z
+            if at + track[row, k + 3] < 0.0:
+                return False
     return True
 
 

@@ -165,7 +165,7 @@ def _follow(original: OperatorBase, call: op.Call) -> TrackPlan:
 
 
 def passed_on(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call on images that the call on tracks takes, too: not those about what
-    becomes of its elements."""
+    """The arguments of a call on images that the call on tracks takes, too: not those about the
+    elements and the node of the result."""
     left_out = {"dtype", "device", "name", "preserve", "bytes_per_sample_hint"}
     return {name: value for name, value in keywords.items() if name not in left_out}

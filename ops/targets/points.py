@@ -12,7 +12,7 @@ from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int6
 
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
-from .track import FIRST, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
+from .track import FIRST, LAYOUT, MATRIX, NOW, begun, flat, moved, note_of, stacked, write_flat
 
 ORIGINS: Final = ("corner", "center")
 """Where (0, 0) is: at the corner of the first pixel, or in its center."""
@@ -159,8 +159,7 @@ def _shapes(call: op.Call) -> _Rows:
         given.batch_shape.shape,
         "keypoints of another shape",
     )
-    parts = [one.reshape(-1) for one in given.arrays()]
-    rows = np.concatenate([*parts, np.empty(0)]).astype(np.float64)
+    rows = np.asarray(flat(given), np.float64)
     points = rows.reshape(-1, count, width) if rows.size else np.empty((0, count, width))
     groups = np.ones(call.size, np.int64)
     if given.ndim > 2 and call.size:
@@ -187,10 +186,7 @@ def _of_groups(kept: BoolVector, objects: Int64Array, groups: Int64Array) -> Boo
 
 
 def _write(call: op.Call, plan: _Rows) -> None:
-    rows, begin = plan.made.reshape(-1), 0
-    for one in call.outputs[0].arrays():
-        one[...] = rows[begin : begin + one.size].reshape(one.shape)
-        begin += one.size
+    write_flat(call.outputs[0], plan.made)
 
 
 keypoints.cpu(_write)

@@ -10,9 +10,21 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import F64Vector, Float64Array, I64Table, I64Vector, Int64Array
 
-from .boxes import rows_of, write_rows
+from .boxes import rows_of
 from .clipping import cut_by
-from .track import COLUMNS, FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
+from .track import (
+    COLUMNS,
+    FIRST,
+    HEAD,
+    LAYOUT,
+    MATRIX,
+    NOW,
+    begun,
+    moved,
+    note_of,
+    stacked,
+    write_flat,
+)
 
 _FINE, _NO_VERTICES, _NO_OBJECT, _NOT_FINITE = range(4)
 _FAULTS: Final = {
@@ -212,8 +224,8 @@ def _shapes(call: op.Call) -> _PolygonsPlan:
 
 @polygons.cpu
 def _cpu(call: op.Call, plan: _PolygonsPlan) -> None:
-    write_rows(call.outputs[0], plan.polygons)
-    write_rows(call.outputs[1], plan.vertices)
+    write_flat(call.outputs[0], plan.polygons)
+    write_flat(call.outputs[1], plan.vertices)
 
 
 @polygons.cases

@@ -20,13 +20,13 @@ from .points import cameras as move_cameras
 from .points import keypoints as move_keypoints
 from .polygons import polygons as move_polygons
 
-KINDS: Final = ("boxes", "labels", "keypoints", "masks", "polygons", "vertices", "cameras")
+FIELDS: Final = ("boxes", "labels", "keypoints", "masks", "polygons", "vertices", "cameras")
 """What targets may hold, apart from columns."""
 _KEPT: Final = " kept"
 _OF_BOXES: Final = (
     *("format", "relative", "clip", "drop", "min_visibility", "min_area", "min_size", "invalid"),
 )
-"""The options that say what becomes of boxes."""
+"""The options that are about boxes."""
 
 
 class Targets(Following):
@@ -115,11 +115,11 @@ class Targets(Following):
                 expected = "a part, from 0 to 1" if name == "min_visibility" else "pixels from 0 on"
                 raise wrong_value(name, expected, limit)
         values = (boxes, labels, keypoints, masks, polygons, vertices, cameras)
-        given = dict(zip(KINDS, values, strict=True))
+        given = dict(zip(FIELDS, values, strict=True))
         for name, value in (columns or {}).items():
-            if name in KINDS:
+            if name in FIELDS:
                 raise OperatorValueError(
-                    argument="columns", expected=f"names other than {', '.join(KINDS)}", got=name
+                    argument="columns", expected=f"names other than {', '.join(FIELDS)}", got=name
                 )
             given[name] = value
         self._fields = {name: value for name, value in given.items() if value is not None}

@@ -97,6 +97,28 @@ def stacked(tracks: op.Batch) -> Float64Array:
     return made
 
 
+def _places(shape: op.BatchShape) -> Int64Array:
+    """Where the elements of all samples are in their slab, one sample after the other."""
+    volumes = shape.volumes
+    made: Int64Array = np.repeat(shape.offsets - (volumes.cumsum() - volumes), volumes)
+    return made + np.arange(len(made))
+
+
+def flat(batch: op.Batch) -> Any:
+    """The elements of all samples, one sample after the other."""
+    if batch.batch_shape.dense:
+        return batch.data[: int(batch.batch_shape.volumes.sum())]
+    return batch.data[_places(batch.batch_shape)]
+
+
+def write_flat(batch: op.Batch, values: Any) -> None:
+    """Fill a batch with elements, one sample after the other."""
+    if batch.batch_shape.dense:
+        batch.data[: values.size] = values.reshape(-1)
+    else:
+        batch.data[_places(batch.batch_shape)] = values.reshape(-1)
+
+
 def layout_of(tracks: Float64Array) -> str:
     """The layout of the images now. All have one; there must be a track."""
     ndim = int(tracks[0, SHAPE, 7])
@@ -113,9 +135,9 @@ def matrices_of(maps: Float64Array, axes: int) -> Float64Array:
     """Maps as they are declared, as matrices (N, 4, 4)."""
     made = np.zeros((len(maps), 4, 4))
     made[:] = np.eye(4)
-    rows = np.arange(axes).tolist() + ([3] if maps.shape[1] == axes + 1 else [])
-    columns = [*range(axes), 3]
-    made[np.ix_(range(len(maps)), rows, columns)] = maps
+    made[:, :axes, :axes], made[:, :axes, 3] = maps[:, :axes, :axes], maps[:, :axes, axes]
+    if maps.shape[1] == axes + 1:
+        made[:, 3, :axes], made[:, 3, 3] = maps[:, axes, :axes], maps[:, axes, axes]
     return made
 
 
