@@ -31,8 +31,8 @@ from gradiva.eager.schedules.settling import (
     current_place,
     has_schedules,
     place_of,
-    settled,
     with_first_values,
+    with_schedule_values,
 )
 from gradiva.eager.support.errors import GradivaError, user_location
 from gradiva.eager.types.batch_shape import BatchShape
@@ -196,7 +196,7 @@ def run_now(pending: Pending) -> None:
         if place is None and pending.progress is not None and pending.positions is not None:
             place = Place(pending.progress, pending.positions)
         try:
-            given = settled(pending.operator.arguments, given, place)
+            given = with_schedule_values(pending.operator.arguments, given, place)
         except GradivaError as error:
             error = error.complete(operator=pending.operator.name, location=pending.location)
             raise error from error.__cause__

@@ -29,7 +29,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
-from gradiva.eager.schedules.settling import Place, has_schedules, place_of, settled
+from gradiva.eager.schedules.settling import Place, has_schedules, place_of, with_schedule_values
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
@@ -305,7 +305,9 @@ def _prepared(
         raise NotFusableError(Reason.PER_FRAME, member.operator.name)
     inputs = (image, *others)
     if has_schedules(given):
-        given = settled(member.operator.arguments, given, place_of(inputs) or place(member))
+        given = with_schedule_values(
+            member.operator.arguments, given, place_of(inputs) or place(member)
+        )
     return prepare(
         member.operator, inputs, given, size, pool, key, positions, collect_failures, repeated
     )

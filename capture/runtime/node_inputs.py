@@ -7,7 +7,7 @@ from typing import Any
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node, Opaque
 from gradiva.eager.execution.error_policy import narrowed, with_mask
-from gradiva.eager.schedules.settling import Place, has_schedules, place_of, settled
+from gradiva.eager.schedules.settling import Place, has_schedules, place_of, with_schedule_values
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
@@ -37,7 +37,7 @@ def resolve(
         elif edge.argument in node.operator.arguments:
             given[edge.argument] = value_of(edge, values, size, valid)
     if has_schedules(given):
-        given = settled(node.operator.arguments, given, place_of(inputs) or place)
+        given = with_schedule_values(node.operator.arguments, given, place_of(inputs) or place)
     return tuple(inputs), given
 
 

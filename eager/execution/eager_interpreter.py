@@ -17,7 +17,13 @@ from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RandomKey
 from gradiva.eager.random.step import current_step
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.schedules.settling import Place, current_place, has_schedules, place_of, settled
+from gradiva.eager.schedules.settling import (
+    Place,
+    current_place,
+    has_schedules,
+    place_of,
+    with_schedule_values,
+)
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
@@ -75,7 +81,9 @@ class Eager:
                 "(readers.File, ExternalSource, ...)"
             )
         if has_schedules(keywords):
-            keywords = settled(operator.arguments, keywords, place_of_call(inputs, keywords))
+            keywords = with_schedule_values(
+                operator.arguments, keywords, place_of_call(inputs, keywords)
+            )
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         if single:

@@ -32,8 +32,8 @@ __all__ = [
     "current_place",
     "has_schedules",
     "place_of",
-    "settled",
     "with_first_values",
+    "with_schedule_values",
 ]
 
 SCHEDULE = Schedule
@@ -121,7 +121,7 @@ def current_place(count: int | None = None) -> Place | None:
     return Place(step.progress, positions)
 
 
-def settled(
+def with_schedule_values(
     arguments: Mapping[str, Argument], given: Mapping[str, Any], place: Place | None
 ) -> dict[str, Any]:
     """The values of arguments, with numbers in place of schedules: one for all samples, or an array

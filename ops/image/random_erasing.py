@@ -256,12 +256,16 @@ def _cpu(call: op.Call, plan: RandomErasingPlan) -> None:
     call.for_samples(erase_kernel, call.words, tables, past)
     if call["fill"] == "pixel":
         half = target.dtype is op.float16
-        data = convert_array(target.data, np.dtype(np.float32)) if half else target.data
+        data = target.data
+        if half:  # between samples there may be anything
+            with np.errstate(invalid="ignore"):
+                data = convert_array(data, np.dtype(np.float32))
         planes, channels = planes_of(shapes, layout), channels_of(shapes, layout)
         places = target.batch_shape.offsets, planes, channels, plan.boxes
         call.for_samples(noise_kernel, data, places, call.draws, _noise_of(target.dtype))
         if half:
-            target.data[:] = convert_array(data, target.data.dtype)
+            with np.errstate(invalid="ignore"):
+                target.data[:] = convert_array(data, target.data.dtype)
 
 
 @random_erasing.gpu

@@ -43,8 +43,11 @@ def scheduled(
 def _rows(call: op.Call) -> Array:
     """(N, k): the numbers of each sample."""
     rows: Array = call["numbers"] if call["integers"] is None else call["integers"]
+    name = "numbers" if call["integers"] is None else "integers"
     if rows is None:
         raise op.wrong_value("numbers", "`integers` or `numbers`", "neither")
+    if rows.shape[1] != 1 and not call["several"]:
+        raise op.wrong_value(name, "one number for each sample", f"{rows.shape[1]} numbers")
     return rows
 
 
@@ -58,7 +61,10 @@ def _shapes(call: op.Call) -> op.BatchShape:
 def _cpu(call: op.Call) -> None:
     rows, info = _rows(call), np.iinfo(np.int32)
     if call["integers"] is not None:
-        least, most = call["limits"] or (info.min, info.max)
+        limits = call["limits"] or (info.min, info.max)
+        if len(limits) != 2:
+            raise op.wrong_value("limits", "the least and the most", f"{len(limits)} numbers")
+        least, most = limits
         bad = ((rows < least) | (rows > most)).any(axis=1)
         op.refuse_samples(bad, "integers", f"whole numbers from {least} to {most}", rows)
     target = call.outputs[0]

@@ -83,9 +83,16 @@ def begun(shapes: Int64Array, layout: str) -> Float64Array:
 
 def stacked(tracks: op.Batch) -> Float64Array:
     """The tracks of a batch as one array (N, R, 8). Where they differ in length, planes are added
-    that cut nothing."""
+    that cut nothing. Raises OperatorValueError for what is no track."""
     if len(tracks) == 0:
         return np.zeros((0, HEAD, COLUMNS))
+    shapes = tracks.batch_shape.shapes
+    if shapes.shape[1] != 2 or (shapes[:, 1] != COLUMNS).any() or (shapes[:, 0] < HEAD).any():
+        raise op.OperatorValueError(
+            "the track of targets has another shape",
+            expected=f"the shape (rows, {COLUMNS}), {HEAD} rows at least",
+            got=str(tracks.batch_shape.shape(0)),
+        )
     if tracks.batch_shape.uniform:
         made: Float64Array = np.asarray(tracks.as_array(), np.float64)
         return made

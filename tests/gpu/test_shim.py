@@ -54,6 +54,11 @@ LEFT_TO_THE_CPU = [
     "rotate, of Pillow",
     "rotate, of torchvision",
     "rotate, right angle of torchvision",
+    "smart_resize, default",
+    "smart_resize, linear",
+    "smart_resize, of torchvision",
+    "smart_resize, per sample",
+    "smart_resize, small patches",
 ]
 
 

@@ -40,7 +40,7 @@ from tests.tiers import few
 QUICK = (*range(3), *range(4, 7), WIDE)
 FIRST = range(100)
 FIRST_WIDE = range(WIDE, WIDE + 8)
-MANY_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 100 + scaled(50), 50)]
+MANY_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 100 + scaled(100), 50)]
 MANY = [range(first, first + 100) for first in range(1000, 1000 + scaled(100), 100)]
 CHOICES: dict[str, tuple[Any, ...]] = {
     "no pass": (),

@@ -27,7 +27,7 @@ NAMES = sorted(
 )
 MATH = {name for name in NAMES if name.startswith("math.")}
 BINARY = {f"math.{name}" for name in ("atan2", "clamp", "fpow", "max", "min")}
-MAKERS = {"batch_permutation", "ones", "zeros", "roi_random_crop"}
+MAKERS = {"batch_permutation", "ones", "zeros", "roi_random_crop", "scheduled"}
 LIKE = {"full_like", "ones_like", "zeros_like"}
 SHAPED = {f"random.{name}" for name in ("beta", "coin_flip", "normal", "uniform")}
 NOISES = {f"noise.{name}" for name in ("gaussian", "salt_and_pepper", "shot")}
