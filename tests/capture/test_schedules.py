@@ -32,6 +32,7 @@ from tests.capture.schedules import (
     run,
 )
 from tests.eager.operators.example_files import write_files
+from tests.needs import needs_opencv
 
 pytestmark = pytest.mark.core
 
@@ -288,6 +289,7 @@ def test_bad_arguments(folder: str) -> None:
     assert info.value.operator == "resize"
 
 
+@needs_opencv
 def test_whole_numbers_take_the_nearest(folder: str) -> None:
     files = next(reader(folder).next_epoch(batch_size=2))[0]
     images = gradiva.decoders.image(files)
@@ -373,6 +375,7 @@ def test_other_spellings(folder: str) -> None:
     assert [plain(body(files)) for files, _ in loop] == once[:3]
 
 
+@needs_opencv
 def test_the_strength_of_automatic_augmentation(folder: str) -> None:
     strength = gradiva.schedule({0: 1, 2: 9})
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradiva
+from tests.needs import needs_opencv
 from tests.tiers import examples
 
 from .graphs import SPREAD, Step, found, painted, run, steps
@@ -51,6 +52,7 @@ def check_points(program: list[Step], seed: int) -> int:
     return compared
 
 
+@needs_opencv
 @given(st.lists(steps(), min_size=1, max_size=5), st.integers(0, 1 << 20))
 @settings(max_examples=examples(200), deadline=None)
 def test_painted_points(program: list[Step], seed: int) -> None:
@@ -75,6 +77,7 @@ def check_masks(program: list[Step], seed: int) -> float:
     return agreed
 
 
+@needs_opencv
 @given(st.lists(steps(), min_size=1, max_size=1), st.integers(0, 1 << 20))
 @settings(max_examples=examples(100), deadline=None)
 def test_masks(program: list[Step], seed: int) -> None:
