@@ -105,6 +105,7 @@ def area(corners: Any) -> float:
     return abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))) / 2
 
 
+@needs_opencv
 @given(st.lists(steps(), min_size=1, max_size=4), st.integers(0, 1 << 20))
 @settings(max_examples=examples(60), deadline=None)
 def test_polygons(program: list[Step], seed: int) -> None:
