@@ -18,9 +18,10 @@ from gradiva.eager.random.generator import RNG, RandomKey
 from gradiva.eager.random.step import current_step
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.schedules.settling import (
+    LISTS,
+    SCHEDULE,
     Place,
     current_place,
-    has_schedules,
     place_of,
     with_schedule_values,
 )
@@ -80,10 +81,14 @@ class Eager:
                 "this makes a source for a pipeline definition; in dynamic mode use its class "
                 "(readers.File, ExternalSource, ...)"
             )
-        if has_schedules(keywords):
-            keywords = with_schedule_values(
-                operator.arguments, keywords, place_of_call(inputs, keywords)
-            )
+        for (
+            value
+        ) in keywords.values():  # `has_schedules` without a call, for all calls come by here
+            kind = type(value)
+            if kind is SCHEDULE or (kind in LISTS and SCHEDULE in map(type, value)):
+                place = place_of_call(inputs, keywords)
+                keywords = with_schedule_values(operator.arguments, keywords, place)
+                break
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         if single:

@@ -83,7 +83,7 @@ class Argument:
     def static(self, value: Any) -> Any:
         """The value for all samples, checked and hashable; a schedule stays one. Raises
         OperatorTypeError, OperatorValueError."""
-        if type(value) in LISTS:
+        if type(value) in LISTS and Schedule in map(type, value):
             value = as_one(value)
         if type(value) is Schedule and not self.kind.schedules:
             check_schedule(value, self)

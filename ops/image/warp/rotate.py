@@ -198,7 +198,9 @@ def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     # The map is from output to input. In images y points down: turned back is turned on.
     angle = call.single("angle")
     linear = turned(angle if axis is None else -angle, axis)
-    shapes = call.batch_shapes[0].shapes
+    # The frames of a sequence, each with an angle of its own, have outputs of one size.
+    made = call.outputs[0].batch_shape if call.outputs else call.batch_shapes[0]
+    shapes = made.shapes
     half = np.float32(0.5)
     middle = extents[:, ::-1].astype(np.float32) * half
     out_middle = shapes[:, shapes.shape[1] - 1 - axes : -1][:, ::-1].astype(np.float32) * half

@@ -270,3 +270,17 @@ def test_frames_behind_channels_that_belong_together() -> None:
     none = gradiva.batch([np.zeros((3, 0, 4, 5), np.uint8)] * 2, layout="CFHW")
     values = per_frame([np.zeros(0, np.float32)] * 2)
     assert gradiva.gaussian_blur(none, sigma=values).shape == [(3, 0, 4, 5)] * 2
+
+
+def test_frames_that_turn_by_angles_of_their_own_are_in_the_middle() -> None:
+    """All frames get the size of the largest: each is turned about the middle of that."""
+    video = np.random.default_rng(0).integers(0, 256, (3, 20, 31, 3), np.uint8)
+    angles = [10.0, 90.0, -40.0]
+    turned = gradiva.rotate(
+        gradiva.batch([video], layout="FHWC"),
+        angle=gradiva.per_frame(gradiva.batch([np.float32(angles)])),
+        fill_value=0,
+    ).at(0)
+    for frame, angle, made in zip(video, angles, turned, strict=True):
+        alone = gradiva.rotate(frame, angle=angle, size=made.shape[:2], fill_value=0)
+        np.testing.assert_array_equal(made, np.asarray(alone))
