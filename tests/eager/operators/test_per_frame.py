@@ -278,7 +278,7 @@ def test_frames_that_turn_by_angles_of_their_own_are_in_the_middle() -> None:
     angles = [10.0, 90.0, -40.0]
     turned = gradiva.rotate(
         gradiva.batch([video], layout="FHWC"),
-        angle=gradiva.per_frame(gradiva.batch([np.float32(angles)])),
+        angle=gradiva.per_frame(gradiva.batch([np.array(angles, np.float32)])),
         fill_value=0,
     ).at(0)
     for frame, angle, made in zip(video, angles, turned, strict=True):
