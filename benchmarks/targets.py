@@ -38,19 +38,22 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 BYTE_MEAN, BYTE_STD = [255 * one for one in MEAN], [255 * one for one in STD]
 
 
-def drawn_targets(paths: list[Path]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Boxes xyxy and points xy of each file, float32, in pixels, inside of the image."""
+def drawn_targets(paths: list[Path]) -> tuple[list[Any], list[Any]]:
+    """Boxes xyxy and points xy of each file, float32, inside of the image: in pixels, and in parts
+    of the image."""
     generator = np.random.default_rng(0)
-    found = []
+    pixels, parts = [], []
     for path in paths:
         with PIL.Image.open(path) as picture:
             extents = np.array(picture.size)
         corners = generator.uniform(0.0, 0.7, (BOXES, 2))
         ends = corners + generator.uniform(0.1, 0.3, (BOXES, 2))
-        boxes = np.concatenate([corners * extents, ends * extents], axis=1)
-        points = generator.uniform(0.05, 0.95, (POINTS, 2)) * extents
-        found.append((boxes.astype(np.float32), points.astype(np.float32)))
-    return found
+        points = generator.uniform(0.05, 0.95, (POINTS, 2))
+        boxes = np.concatenate([corners, ends], axis=1)
+        parts.append((boxes.astype(np.float32), points.astype(np.float32)))
+        scaled = boxes * np.tile(extents, 2), points * extents
+        pixels.append(tuple(one.astype(np.float32) for one in scaled))
+    return pixels, parts
 
 
 def ours(folder: str, found: Any, threads: int, follow: bool) -> Callable[[], int]:
@@ -77,7 +80,7 @@ def ours(folder: str, found: Any, threads: int, follow: bool) -> Callable[[], in
             images = fn.rotate(images, angle=turn, keep_size=True, fill_value=0)
             return fn.crop_mirror_normalize(fn.color_twist(images, **color), **normal)
         boxes, points = fn.external_source(source=lambda: next(batches), num_outputs=2, batch=True)
-        targets = gradiva.Targets(boxes=boxes, keypoints=points)
+        targets = gradiva.Targets(boxes=boxes, keypoints=points, relative=True)
         images, targets = fn.random_resized_crop(images, targets, size=(SIDE, SIDE))
         images, targets = fn.flip(images, targets, horizontal=coin)
         images, targets = fn.rotate(images, targets, angle=turn, keep_size=True, fill_value=0)
@@ -204,10 +207,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         make_data(Path(folder), options.images)
         paths = sorted(Path(folder).rglob("*.jpg"))
-        found = drawn_targets(paths)
+        pixels, parts = drawn_targets(paths)
         # Workers are forked before threads begin.
         rivals = {
-            name: theirs(make(), paths, found, options.threads)
+            name: theirs(make(), paths, pixels, options.threads)
             for name, make in (
                 ("torchvision", with_torchvision),
                 ("Albumentations", with_albumentations),
@@ -215,12 +218,12 @@ def main() -> None:
         }
         for epoch in rivals.values():
             epoch()
-        follow = ours(folder, found, options.threads, True)
+        follow = ours(folder, parts, options.threads, True)
         rows = [
             compare(f"against {name}", follow, epoch, options.rounds)
             for name, epoch in rivals.items()
         ]
-        plain = ours(folder, found, options.threads, False)
+        plain = ours(folder, parts, options.threads, False)
         rows.append(compare("with targets against without", follow, plain, options.rounds))
     names = ("torch", "torchvision", "albumentations")
     save("targets", rows, images=options.images, packages=versions(*names))
