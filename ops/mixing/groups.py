@@ -49,7 +49,7 @@ class MixProbability(TypedDict, total=False):
             sample.
 
     Raises:
-        OperatorValueError: for a probability that is none.
+        OperatorValueError: for an invalid probability.
     """
 
     probability: op.FloatArg

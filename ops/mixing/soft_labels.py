@@ -16,7 +16,7 @@ _HINT = (
 
 
 def check_classes(num_classes: int | None) -> None:
-    """Refuse a number of classes that is none. Raises OperatorValueError, for type rules."""
+    """Refuse an invalid number of classes. Raises OperatorValueError, for type rules."""
     if num_classes is not None and num_classes < 1:
         raise op.wrong_value("num_classes", "a number of classes from 1 on", num_classes)
 

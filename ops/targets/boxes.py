@@ -173,7 +173,7 @@ def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any) -> None:
         x, y, _ = tracks[sample, FIRST, 4:7].tolist()
         expected += f", {y:g} x {x:g} pixels"
     raise op.OperatorValueError(
-        f"object {place} of {int(counts[sample])} has a box that is none",
+        f"the box of object {place} of {int(counts[sample])} is not valid",
         argument="boxes",
         expected=expected,
         got=str(rows[number].tolist()),

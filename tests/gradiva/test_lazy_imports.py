@@ -64,7 +64,7 @@ def test_a_pipeline_without_operators() -> None:
     few += "ops.external_source.workers auto_aug extension plugin "
     few += "fn._shared_operators compat.alias"
     assert found & {f"gradiva.{name}" for name in few.split()} == set()
-    assert len(found) < 252
+    assert len(found) < 251  # also schedules and the maps of coordinates, for declarations
 
 
 def test_an_operator_comes_alone() -> None:
