@@ -230,6 +230,7 @@ def test_no_more_is_begun_than_a_batch(server: Loopback, count: int) -> None:
     assert [part.url for part in storage._parts.every()] == files[:count]
 
 
+@pytest.mark.full
 def test_the_plan_does_not_run_dry_where_little_may_wait(
     server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
