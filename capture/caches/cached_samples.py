@@ -242,7 +242,6 @@ class Runner:
             [computed[sample] for sample in whole],
             made.layout,
             [seconds] * len(whole),
-            call.pool,
         )
         for sample, facts in bad.items():
             if sample not in computed:

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
-
 from .catalog import Catalog
 from .disk_writer import DiskWriter
 from .entry import Entry
@@ -126,8 +124,8 @@ class DiskStore(Store):
         self.counters.add(bytes_read=end - begin, seconds_saved=entry.seconds)
         return True
 
-    def _write(self, items: list[Item], pool: WorkerPool) -> dict[str, int]:
-        return self._writer.put(items, pool)
+    def _write(self, items: list[Item]) -> dict[str, int]:
+        return self._writer.put(items)
 
     def close(self) -> None:
         """Close the files."""

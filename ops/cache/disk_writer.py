@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
-
 from .catalog import Catalog
 from .folder import Folder
 from .items import Item, packed_items
@@ -50,6 +48,8 @@ class DiskWriter:
     ) -> None:
         self._capacity = capacity
         self._folder, self._catalog, self._lock, self._tell = folder, catalog, lock, tell
+        self._writing = threading.Lock()
+        """Who has it writes data: another thread would spin until the file is free for it."""
         self._writer: ShardWriter | None = None
         self._stopped = float("-inf")
 
@@ -63,9 +63,8 @@ class DiskWriter:
         self._capacity = value
         self._stopped = float("-inf")
 
-    def put(self, items: list[Item], pool: WorkerPool) -> dict[str, int]:
-        """Keep results whose keys are new. Returns what is to be counted. pool: whose threads
-        write."""
+    def put(self, items: list[Item]) -> dict[str, int]:
+        """Keep results whose keys are new. Returns what is to be counted."""
         if time.monotonic() < self._stopped:
             return {"refused": len(items)}
         if can_pack():
@@ -82,7 +81,7 @@ class DiskWriter:
                     places.append(place)
             except OSError as error:
                 self._stop(error)
-        written = self._write(items, places, pool)
+        written = self._write(items, places)
         stored, size = self._publish(items, places, written)
         return {"stored": stored, "refused": len(items) - stored, "bytes_written": size}
 
@@ -122,14 +121,13 @@ class DiskWriter:
         self._writer = writer
         return writer
 
-    def _write(
-        self, items: Sequence[Item], places: Sequence[_Place], pool: WorkerPool
-    ) -> list[bool]:
+    def _write(self, items: Sequence[Item], places: Sequence[_Place]) -> list[bool]:
         """Write the data of the items that have a place. Returns whether each was written."""
         items = items[: len(places)]
         where = [(writer.handle, offset, taken) for writer, offset, taken, _ in places]
         keys, data = [item.key for item in items], [item.data for item in items]
-        written = write_several(keys, data, where, pool)
+        with self._writing:
+            written = write_several(keys, data, where)
         # What the kernel could not write is tried here, which says why.
         for number in [number for number, good in enumerate(written) if not good]:
             try:

@@ -12,8 +12,6 @@ from gradiva.eager.types.arrays import Array
 from .packing import packed
 from .records import FAILURE, PACKED, Kind, kind_of
 
-_FEW: Final = 4
-"""Items that one thread writes at least."""
 _TRIED: Final = 4
 """Items of a batch that are packed first, to see whether it is worth it."""
 
@@ -50,12 +48,6 @@ def packed_items(items: list[Item]) -> list[Item]:
     if all(items[number] is one for number, one in tried.items()):
         return items
     return [tried.get(number) or item.packed() for number, item in enumerate(items)]
-
-
-def shares(count: int, threads: int) -> list[tuple[int, int]]:
-    """Ranges of so many items, for threads that write them."""
-    step = max(_FEW, -(-count // (2 * threads)))
-    return [(begin, min(begin + step, count)) for begin in range(0, count, step)]
 
 
 def failure_item(key: bytes, facts: dict[str, Any]) -> Item:

@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.runtime.host_memory import available_memory
-from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array
 
 from .entry import Entry, OpenShard, Shard
-from .items import Item, shares
+from .items import Item
 from .records import RECORD, RECORD_BYTES, NewRecord, made_records
 from .store import Store
 
@@ -93,7 +92,7 @@ class MemoryStore(Store):
         self.counters.add(bytes_read=end - begin, seconds_saved=entry.seconds)
         return True
 
-    def _write(self, items: list[Item], pool: WorkerPool) -> dict[str, int]:
+    def _write(self, items: list[Item]) -> dict[str, int]:
         places: list[_Place] = []
         with self._lock:
             for item in items:
@@ -103,13 +102,8 @@ class MemoryStore(Store):
                 places.append(place)
         parts: dict[_MemoryShard, list[NewRecord]] = {}
         size = 0
-
-        def copy(begin: int, end: int) -> None:
-            for item, (shard, offset, _) in zip(items[begin:end], places[begin:end], strict=False):
-                shard.memory[offset : offset + len(item.data)] = item.data
-
-        pool.run(copy, shares(len(places), pool.num_threads))
         for item, (shard, offset, kind) in zip(items, places, strict=False):
+            shard.memory[offset : offset + len(item.data)] = item.data
             size += len(item.data)
             where = offset, len(item.data), item.seconds, kind, item.flags, item.shape
             parts.setdefault(shard, []).append(NewRecord(item.key, *where))

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array, Float64Array
 
@@ -136,22 +135,16 @@ class Store(ABC):
         self.put_many([key], [value], layout, [seconds])
 
     def put_many(
-        self,
-        keys: Sequence[bytes],
-        values: Sequence[Array],
-        layout: str,
-        seconds: Sequence[float],
-        pool: WorkerPool | None = None,
+        self, keys: Sequence[bytes], values: Sequence[Array], layout: str, seconds: Sequence[float]
     ) -> None:
-        """Keep results, such as the samples of a batch. pool: whose threads write; by default the
-        current thread does."""
-        self._put(map(Item.of, keys, values, [layout] * len(keys), seconds), pool)
+        """Keep results, such as the samples of a batch."""
+        self._put(map(Item.of, keys, values, [layout] * len(keys), seconds))
 
     def put_failure(self, key: bytes, facts: dict[str, Any]) -> None:
         """Keep that a sample is damaged. facts: plain JSON."""
         self._put([failure_item(key, facts)])
 
-    def _put(self, items: Iterable[Item], pool: WorkerPool | None = None) -> None:
+    def _put(self, items: Iterable[Item]) -> None:
         by_key = {item.key: item for item in items}
         find = self._catalog.table.find
         with self._lock:
@@ -160,13 +153,13 @@ class Store(ABC):
         try:
             if new:
                 chosen = [item for key, item in by_key.items() if key in new]
-                self.counters.add(**self._write(chosen, pool or shared_pool(1)))
+                self.counters.add(**self._write(chosen))
         finally:
             with self._lock:
                 self._pending -= new
 
     @abstractmethod
-    def _write(self, items: list[Item], pool: WorkerPool) -> dict[str, int]:
+    def _write(self, items: list[Item]) -> dict[str, int]:
         """Keep results whose keys are new. Returns what is to be counted."""
 
     @abstractmethod

@@ -10,12 +10,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.host_memory import address_of
-from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import Array, BoolVector, I64Table, I64Vector, U64Table
 
 from .checksums import BLOCK, SUM_BYTES, block_count, block_sum
-from .items import shares
 
 _TOGETHER: Final = 16
 """Entries that lie one behind the other are written in one call, up to so many: that takes the
@@ -23,16 +21,14 @@ system two thirds of the time."""
 
 
 def write_several(
-    keys: Sequence[bytes],
-    data: Sequence[Array],
-    places: Sequence[tuple[int, int, int]],
-    pool: WorkerPool,
+    keys: Sequence[bytes], data: Sequence[Array], places: Sequence[tuple[int, int, int]]
 ) -> list[bool]:
-    """Write entries with their checksums. Returns whether each was written; where one was not, a
-    part of the others was not tried.
+    """Write entries with their checksums. Returns whether each was written; where some were not,
+    the rest was not tried. One thread writes: others would wait for the file, and use a core while
+    they do.
 
     data: their bytes, uint8, 1-D; places: of each the descriptor of its file, its place there, and
-    the bytes that it takes, with its checksums and zeros at the end; pool: whose threads write.
+    the bytes that it takes, with its checksums and zeros at the end.
     """
     pwritev = _pwritev()
     written = np.zeros(len(keys), np.bool_)
@@ -45,13 +41,8 @@ def write_several(
     words = np.frombuffer(b"".join(keys), "<u8").astype(np.uint64).reshape(-1, 2)
     blocks = block_count(int(facts[:, 3].max()))
     padding = np.zeros(int((facts[:, 2] - facts[:, 3]).max()), np.uint8)
-
-    def write(begin: int, end: int) -> None:
-        sums, vectors = np.empty((_TOGETHER, blocks), np.uint64), np.empty(6 * _TOGETHER, np.int64)
-        part, zeros = slice(begin, end), address_of(padding)
-        _write(pwritev, facts[part], words[part], sums, zeros, vectors, written[part])
-
-    pool.run(write, shares(len(keys), pool.num_threads))
+    sums, vectors = np.empty((_TOGETHER, blocks), np.uint64), np.empty(6 * _TOGETHER, np.int64)
+    _write(pwritev, facts, words, sums, address_of(padding), vectors, written)
     return written.tolist()
 
 
