@@ -320,3 +320,33 @@ def test_nothing_is_loaded_before_it_is_used() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert out.stdout.split() == ["False", "False", "True"]
+
+
+@pytest.mark.full
+def test_a_script_for_dali(tmp_path: Path) -> None:
+    """Its imports are served, and what torch is needed for says so where there is none."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "sys.modules['torch'] = None\n"
+        "from PIL import Image\n"
+        "import nvidia.dali.experimental.torchvision.v2.functional as F\n"
+        "from nvidia.dali.experimental import torchvision as tv\n"
+        "from nvidia.dali.experimental.torchvision import Compose, Resize\n"
+        "image = Image.new('RGB', (8, 6))\n"
+        "run = Compose([Resize((3, 4))], batch_size=2, num_threads=1, device_id=None)\n"
+        "print(run(image).size, F.get_size(image))\n"
+        "for call in (F.pil_to_tensor, Compose([tv.PILToTensor()])):\n"
+        "    try:\n"
+        "        call(image)\n"
+        "    except ImportError as error:\n"
+        "        print('pip install torch' in str(error))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gradiva", "run", str(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(gradiva.__file__).parents[1],
+    )
+    assert done.stdout.splitlines() == ["(4, 3) [6, 8]", "True", "True"]

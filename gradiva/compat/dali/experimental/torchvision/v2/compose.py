@@ -41,9 +41,9 @@ class Compose(Transform):
     it calls the transforms and makes no pipeline of its own.
 
     Values are those of torchvision: of images of Pillow with Pillow's arithmetic, of tensors with
-    torch's. A pipeline is made for the first image of each kind, dtype and number of channels. In
-    a worker process of torch's `DataLoader` the draws depend on the seed of the worker, too, so
-    that no two workers draw the same.
+    torch's. On a GPU they are those of DALI's operators. A pipeline is made for the first image of
+    each kind, dtype and number of channels. In a worker process of torch's `DataLoader` the draws
+    depend on the seed of the worker, too, so that no two workers draw the same.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Compose(Transform):
         num_threads: int = max(1, (os.cpu_count() or 1) // 2),
         **pipeline_arguments: Any,
     ) -> None:
-        super().__init__()
         self.op_list = check_transforms(op_list, _TITLE)
+        super().__init__(self.op_list[0].device if self.op_list else "cpu")
         self.batch_size = batch_size
         self.num_threads = num_threads
         self._options = {
@@ -76,7 +76,7 @@ class Compose(Transform):
         """
         if isinstance(images, Value):
             return self.apply(pixels_of(images, _TITLE)).data
-        batch, given = as_images(images)
+        batch, given = as_images(images, self._place)
         if not len(batch) and not given.listed:
             one = images.new_zeros((1, *images.shape[-3:]))
             made = self(one)
@@ -91,10 +91,9 @@ class Compose(Transform):
             )
         with self._lock:
             (result,) = self._pipeline_for(batch).run(images=batch)
-        return given.results(result.cpu(), self._pure)
+        return given.results(result, self._pure)
 
-    def apply(self, pixels: Pixels) -> Pixels:
-        """All transforms, one after another."""
+    def _changed(self, pixels: Pixels) -> Pixels:
         for one in self.op_list:
             pixels = one.apply(pixels)
         return pixels
@@ -113,7 +112,9 @@ class Compose(Transform):
                     seed = another_seed(seed, number) if number else seed
                 options["seed"] = seed
             factory = pipeline_def(_graph, **options)
-            pipeline = factory(self.op_list, pixels.layout, batch.dtype, pixels.channels)
+            pipeline = factory(
+                self.op_list, self._place, pixels.layout, batch.dtype, pixels.channels
+            )
             self._pipelines[key] = pipeline
         return pipeline
 
@@ -127,8 +128,10 @@ class Compose(Transform):
         return f"Compose({self.op_list!r})"
 
 
-def _graph(steps: Sequence[Transform], layout: str, dtype: DType, channels: int | None) -> Any:
-    data = external_source(name="images", layout=layout, dtype=dtype, ndim=3)
+def _graph(
+    steps: Sequence[Transform], place: str, layout: str, dtype: DType, channels: int | None
+) -> Any:
+    data = external_source(name="images", device=place, layout=layout, dtype=dtype, ndim=3)
     pixels = Pixels(data, layout, channels)
     for one in steps:
         pixels = one.apply(pixels)

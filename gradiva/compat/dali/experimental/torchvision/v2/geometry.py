@@ -11,6 +11,7 @@ from gradiva.math import floor
 from gradiva.math import max as greater
 from gradiva.math import min as lesser
 from gradiva.ops.arrays.cast import cast
+from gradiva.ops.arrays.concatenate import stack
 from gradiva.ops.image.flip import flip as mirror
 from gradiva.ops.image.resize.random_resized_crop import random_resized_crop as resample_window
 from gradiva.ops.image.resize.resize import resize as resample
@@ -103,7 +104,9 @@ def resize(
     """size: (height, width); or the shorter side, of which the longer one is at most `max_size`;
     or None, and the longer side becomes `max_size`."""
     sizes: dict[str, Any]
-    if size is None:
+    if pixels.compat is None and (size is None or len(size) == 1):
+        sizes = {"size": _sides(pixels, size, max_size)}
+    elif size is None:
         sizes = {"resize_longer": max_size}
     elif len(size) == 2:
         sizes = {"size": size}
@@ -114,9 +117,25 @@ def resize(
     return pixels.with_(resample(pixels.data, **sizes, **_filter(pixels, interpolation, antialias)))
 
 
+def _sides(pixels: Pixels, size: tuple[int, ...] | None, max_size: int | None) -> Any:
+    """Height and width as torchvision computes them, for `resize` without `compat` rounds."""
+    extents = pixels.extents()
+    height, width = extents.slice[0], extents.slice[1]
+    short, long = lesser(height, width), greater(height, width)
+    if size is None:
+        short, long = short * max_size // long, long * 0 + max_size
+    else:
+        short, long = short * 0 + size[0], long * size[0] // short
+        if max_size is not None:
+            short, long = lesser(short, short * max_size // long), lesser(long, max_size)
+    upright = cast(height > width, dtype="int64")
+    sides = stack(short + upright * (long - short), long - upright * (long - short))
+    return cast(sides, dtype="float32")
+
+
 def _filter(pixels: Pixels, interpolation: InterpType, antialias: bool | None) -> dict[str, Any]:
     options = {"interp_type": interpolation, "compat": pixels.compat}
-    if interpolation is InterpType.INTERP_LANCZOS3 and pixels.compat != "pil":
+    if interpolation is InterpType.INTERP_LANCZOS3 and pixels.compat == "torchvision":
         expected = "NEAREST, BILINEAR or BICUBIC for tensors"
         raise mistaken("torchvision", "interpolation", expected, "LANCZOS")
     # Pillow always averages, and torchvision does not tell it otherwise.

@@ -58,11 +58,12 @@ class Given:
         Raises OperatorValueError for images of several sizes that must be one tensor.
         """
         if batch.layout == "HWC":
-            images = [as_pillow(batch.at(sample)) for sample in range(len(batch))]
+            images = [as_pillow(pixels) for pixels in batch.cpu().arrays()]
             return images if self.listed or len(images) != 1 else images[0]
-        likeness = None if pure else self.likeness
+        plain = torch.Tensor
+        likeness = plain if pure else self.likeness or plain
         if self.listed:
-            return [_like(torch.from_numpy(_owned(one)), likeness) for one in batch.arrays()]
+            return [_like(one.torch(), likeness) for one in batch]
         if len(batch) > 1 and not batch.batch_shape.uniform:
             raise OperatorValueError(
                 "the results have different shapes, and so are no tensor",
@@ -75,12 +76,8 @@ class Given:
         return _like(result.reshape(*self.lead, *result.shape[1:]), likeness)
 
 
-def _owned(array: Any) -> Any:
-    return array if array.flags.writeable else array.copy()
-
-
 def _like(tensor: Any, likeness: Any) -> Any:
-    return tensor if likeness is None else tensor.as_subclass(likeness)
+    return tensor if type(tensor) is likeness else tensor.as_subclass(likeness)
 
 
 def as_pillow(pixels: Any) -> Any:

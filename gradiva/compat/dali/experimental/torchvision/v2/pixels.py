@@ -35,8 +35,11 @@ class Pixels:
     channels: int | None
 
     @property
-    def compat(self) -> str:
-        """Whose arithmetic the images get, as operators take it."""
+    def compat(self) -> str | None:
+        """Whose arithmetic the images get, as operators take it: on a GPU DALI's, for the others
+        are made on the CPU."""
+        if self.data.device.device_type != "cpu":
+            return None
         return "pil" if self.layout == "HWC" else "torchvision"
 
     def with_(self, data: Any, channels: int | None = None) -> Pixels:
@@ -46,7 +49,7 @@ class Pixels:
     def extents(self) -> Any:
         """Height and width of each image, int64."""
         first = self.layout.index("H")
-        return shapes(self.data).slice[first : first + 2]
+        return shapes(self.data).cpu().slice[first : first + 2]
 
 
 def pixels_of(value: Any, title: str) -> Pixels:

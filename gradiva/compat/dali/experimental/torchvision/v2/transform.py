@@ -29,6 +29,7 @@ class Transform:
         if kind not in ("cpu", "gpu"):
             raise mistaken(self.title, "device", "'cpu' or 'gpu'", device)
         self.device = device
+        self._place = kind
 
     @property
     def title(self) -> str:
@@ -54,7 +55,7 @@ class Transform:
 
     def apply(self, pixels: Pixels) -> Pixels:
         """The step itself, on the device of the transform."""
-        if str(self.device) != "cpu":
+        if self._place == "gpu":
             pixels = pixels.with_(pixels.data.gpu())
         return self._changed(pixels)
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.types.dtypes import ImageType, uint8
+from gradiva.eager.values.value import Value
 from gradiva.math import floor
 from gradiva.ops.arrays.cast import cast
 from gradiva.ops.arrays.concatenate import cat
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
+from gradiva.ops.image.color.hue import color_twist
 from gradiva.ops.image.color.rescale_normalize import rescale_normalize
 from gradiva.ops.image.enhance.jitter_colors import jitter_colors
 from gradiva.ops.image.filter.gaussian_blur import gaussian_blur
@@ -56,7 +58,7 @@ def _by_color(
     """What images of three channels get, and what those of one get."""
     if pixels.channels is not None:
         return (gray if pixels.channels == 1 else color)(pixels, *values)
-    is_gray = shapes(pixels.data).slice[pixels.layout.index("C")] == 1
+    is_gray = shapes(pixels.data).cpu().slice[pixels.layout.index("C")] == 1
     return choose(pixels, cast(is_gray, dtype="int32"), [color, gray], *values)
 
 
@@ -90,6 +92,8 @@ def jitter(pixels: Pixels, ranges: Mapping[str, Range]) -> Pixels:
     factors: Any = low
     if (low != high).any():
         factors = drawn(pixels, 0.0, 1.0, shape=low.shape) * (high - low) + low
+    if pixels.compat is None:
+        return pixels.with_(_twisted(pixels.data, ranges, factors))
     count = len(ranges)
     order = drawn_integer(pixels, math.factorial(count)) if count > 1 else 0
     steps = [JITTERS.index(name) for name in ranges]
@@ -99,15 +103,23 @@ def jitter(pixels: Pixels, ranges: Mapping[str, Range]) -> Pixels:
     return pixels.with_(data)
 
 
+def _twisted(data: Any, ranges: Mapping[str, Range], factors: Any) -> Any:
+    """All steps at once, as DALI does them."""
+    rows = factors.slice if isinstance(factors, Value) else factors.tolist()
+    given: dict[str, Any] = {name: rows[number] for number, name in enumerate(ranges)}
+    if "hue" in given:
+        given["hue"] = given["hue"] * 360.0
+    return color_twist(data, **given)
+
+
 def blur(pixels: Pixels, kernel: tuple[int, int], sigma: Any) -> Pixels:
     """kernel: (width, height); sigma: one, or one for each image, or (along x, along y), or None.
     torchvision blurs images of Pillow as tensors."""
     height, width = kernel[1], kernel[0]
     if isinstance(sigma, tuple):
         sigma = sigma[::-1]
-    data = gaussian_blur(
-        pixels.data, window_size=(height, width), sigma=sigma, compat="torchvision"
-    )
+    compat = None if pixels.compat is None else "torchvision"
+    data = gaussian_blur(pixels.data, window_size=(height, width), sigma=sigma, compat=compat)
     return pixels.with_(data)
 
 
