@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.types.dtypes import InterpType
-from gradiva.math import floor
 from gradiva.math import max as greater
 from gradiva.math import min as lesser
 from gradiva.ops.arrays.cast import cast
 from gradiva.ops.arrays.concatenate import stack
+from gradiva.ops.image.crop import crop as window
 from gradiva.ops.image.flip import flip as mirror
 from gradiva.ops.image.resize.random_resized_crop import random_resized_crop as resample_window
 from gradiva.ops.image.resize.resize import resize as resample
@@ -36,11 +36,8 @@ def crop(pixels: Pixels, top: int, left: int, height: int, width: int) -> Pixels
 
 def center_crop(pixels: Pixels, size: tuple[int, int]) -> Pixels:
     """The middle; an image that is smaller stands in the middle of black."""
-    free = pixels.extents() - np.array(size, np.int64)
-    half = free // 2  # towards 0, for what is missing as well
-    # A window half a pixel off the middle begins at the even place, as Python rounds.
-    anchor = half + (half & 1) * (free & 1) * (free > 0)
-    return _window(pixels, anchor, size, out_of_bounds_policy="pad")
+    data = window(pixels.data, crop=size, rounding="torchvision", out_of_bounds_policy="pad")
+    return pixels.with_(data)
 
 
 def _window(pixels: Pixels, anchor: Any, shape: Any, **options: Any) -> Pixels:
@@ -49,24 +46,24 @@ def _window(pixels: Pixels, anchor: Any, shape: Any, **options: Any) -> Pixels:
 
 def pad(pixels: Pixels, border: Sides, fill: tuple[float, ...], mode: str) -> Pixels:
     """The same pixels with a border."""
+    return _padded(pixels, *_ends(border), fill, mode)
+
+
+def _ends(border: Sides) -> tuple[Any, Any]:
+    """Rows and columns at the top and at the left, and those at the bottom and at the right."""
     left, top, right, bottom = border
-    return _padded(pixels, (top, left), (bottom, right), fill, mode)
+    return np.array([top, left], np.int64), np.array([bottom, right], np.int64)
 
 
 def _padded(pixels: Pixels, before: Any, after: Any, fill: tuple[float, ...], mode: str) -> Pixels:
-    """before: rows and columns that are added at the top and at the left, after: at the others."""
+    """before, after: what `_ends` gives, or a batch of that."""
     if mode == "constant" and len(fill) > 1:
-        anchor = np.zeros(2, np.int64) - np.array(before, np.int64) if _plain(before) else -before
         shape = pixels.extents() + before + after
-        return _window(pixels, anchor, shape, out_of_bounds_policy="pad", fill_values=fill)
+        return _window(pixels, -before, shape, out_of_bounds_policy="pad", fill_values=fill)
     data = enlarge(
         pixels.data, axis_names="HW", before=before, after=after, fill_value=fill[0], mode=mode
     )
     return pixels.with_(data)
-
-
-def _plain(value: Any) -> bool:
-    return isinstance(value, tuple)
 
 
 def random_crop(
@@ -78,20 +75,17 @@ def random_crop(
     mode: str,
 ) -> Pixels:
     """A window at a place of its own for each image, with the border first."""
-    left, top, right, bottom = border
-    before: Any = (top, left)
-    after: Any = (bottom, right)
+    before, after = _ends(border)
     if pad_if_needed:
-        there = pixels.extents() + np.array([top + bottom, left + right], np.int64)
-        lacking = greater(np.array(size, np.int64) - there, np.int64(0))
-        before = lacking + np.array(before, np.int64)
-        after = lacking + np.array(after, np.int64)
+        lacking = greater(np.array(size, np.int64) - (pixels.extents() + before + after), 0)
+        before, after = lacking + before, lacking + after
     if pad_if_needed or any(border):
         pixels = _padded(pixels, before, after, fill, mode)
-    free = pixels.extents() - np.array(size, np.int64)
-    places = floor(drawn(pixels, 0.0, 1.0, shape=(2,)) * (free + 1))
-    anchor = lesser(cast(places, dtype="int64"), free)
-    return _window(pixels, anchor, size)
+    places = drawn(pixels, 0.0, 1.0), drawn(pixels, 0.0, 1.0)
+    data = window(
+        pixels.data, crop=size, crop_pos_y=places[0], crop_pos_x=places[1], rounding="equal"
+    )
+    return pixels.with_(data)
 
 
 def resize(
