@@ -142,6 +142,7 @@ def test_empty_batches() -> None:
         assert len(call(empty)) == 0
 
 
+@pytest.mark.full
 def test_gray_and_colored_images_in_one_batch() -> None:
     """The number of channels is not known before the graph runs."""
     images = [pixels(5, 6, 3), pixels(5, 6, 1), pixels(4, 4, 3)]
