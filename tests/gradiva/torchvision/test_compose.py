@@ -137,6 +137,13 @@ def test_kinds_of_images_take_turns() -> None:
             assert_same(mine, expected)
 
 
+def test_kinds_of_images_draw_other_numbers() -> None:
+    run = tv.Compose([tv.RandomCrop(2)], seed=4)
+    one = run([picture(60, 60)] * 4)
+    other = run([picture(60, 60).convert("RGBA")] * 4)
+    assert any(a.tobytes() != b.convert("RGB").tobytes() for a, b in zip(one, other, strict=True))
+
+
 def test_torchvisions_own_transforms_are_refused() -> None:
     with pytest.raises(TypeError, match=r"gradiva\.convert\.torchvision"):
         tv.Compose([theirs.Resize(4)])
@@ -161,8 +168,8 @@ def test_threads_share_one() -> None:
 
 
 class _Pictures:
-    def __init__(self) -> None:
-        self.run = tv.Compose([tv.RandomCrop(4), tv.PILToTensor()], seed=3)
+    def __init__(self, **options: Any) -> None:
+        self.run = tv.Compose([tv.RandomCrop(4), tv.PILToTensor()], **options)
 
     def __len__(self) -> int:
         return 8
@@ -173,12 +180,14 @@ class _Pictures:
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_workers_of_a_loader() -> None:
+@pytest.mark.parametrize("options", [{}, {"seed": 3}])
+def test_workers_of_a_loader(options: dict[str, Any]) -> None:
     """Each draws numbers of its own, the same again for the same seed of torch."""
 
     def epoch() -> list[bytes]:
         torch.manual_seed(5)
-        loader = torch.utils.data.DataLoader(_Pictures(), batch_size=None, num_workers=2)
+        pictures = _Pictures(**options)
+        loader = torch.utils.data.DataLoader(pictures, batch_size=None, num_workers=2)
         return [one.numpy().tobytes() for one in loader]
 
     first = epoch()

@@ -11,6 +11,7 @@ from typing import Any
 from gradiva.auto_aug.checks import another_seed
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
+from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.support.errors import OperatorValueError, user_location
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
@@ -104,19 +105,24 @@ class Compose(Transform):
         key = pixels.layout, batch.dtype, pixels.channels, worker
         pipeline = self._pipelines.get(key)
         if pipeline is None:
-            options = dict(self._options)
-            seed = options.get("seed")
-            if seed is not None and seed >= 0:
-                # Images of several kinds draw other numbers, and so do several workers.
-                for number in (len(self._pipelines), worker):
-                    seed = another_seed(seed, number) if number else seed
-                options["seed"] = seed
+            options = {**self._options, "seed": self._seed_for(worker)}
             factory = pipeline_def(_graph, **options)
             pipeline = factory(
                 self.op_list, self._place, pixels.layout, batch.dtype, pixels.channels
             )
             self._pipelines[key] = pipeline
         return pipeline
+
+    def _seed_for(self, worker: int | None) -> int | None:
+        """Of the next pipeline: images of several kinds draw other numbers, and so do workers."""
+        given: int | None = self._options.get("seed")
+        numbers = [number for number in (len(self._pipelines), worker) if number]
+        if not numbers:
+            return given
+        seed = get_default_rng().seed if given is None or given < 0 else given
+        for number in numbers:
+            seed = another_seed(seed, number) or 0
+        return seed
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pipelines": {}, "_lock": None}
