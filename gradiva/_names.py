@@ -158,6 +158,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "hue_of_tensors",
         "saturation_of_tensors",
     ),
+    "image.enhance.jitter_colors": ("jitter_colors",),
     "image.patches.patch_blocks": ("patch_blocks", "patch_grid", "patch_rows"),
     "image.random_window": ("random_window",),
     "indexing.subscript": ("subscript",),

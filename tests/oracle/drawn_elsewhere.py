@@ -161,6 +161,10 @@ WITHOUT: dict[str, tuple[str, str]] = {
             "ops/image/test_compat_colors.py::test_pixel_by_pixel_in_a_fused_group",
         ),
     ),
+    "jitter_colors": (
+        f"{A_PART}: torchvision's ColorJitter is it",
+        "gradiva/torchvision/test_transforms.py::test_same_bits_in_all_modes",
+    ),
     "normalize_by_numbers": (
         f"{A_PART}: normalize is it",
         "random_programs/test_everyday_drawn.py::test_what_people_write_runs_fused",
