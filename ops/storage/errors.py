@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING
 
 from gradiva.eager.support.lazy_import import lazy_module
@@ -23,6 +24,10 @@ _PASSING = frozenset(
 )
 
 
+_EXPIRED = re.compile(r"expired|TokenRefreshRequired|InvalidToken", re.IGNORECASE)
+"""What services say of credentials that are no longer valid; some of it with the status 400."""
+
+
 class StorageError(OSError):
     """An object cannot be read. The text says why, and what to do."""
 
@@ -33,6 +38,15 @@ class ObjectChangedError(StorageError):
 
 class CutError(Exception):
     """Fewer bytes came than were requested."""
+
+
+class StatusError(Exception):
+    """The server refuses. explained: whether the message is more than the name of the status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}, message={message!r}")
+        self.status, self.message = status, message
+        self.explained = False
 
 
 def changed(expected: str, got: str) -> ObjectChangedError:
@@ -84,7 +98,10 @@ def describe_failure(error: BaseException, tries: int) -> str:
         what = str(cause) or type(cause).__name__
     if isinstance(cause, FileNotFoundError) or status == 404:
         return "there is no such object" + (f" ({what})" if status else "")
-    if status in (401, 403) or isinstance(cause, PermissionError):
+    refused = status in (401, 403) or isinstance(cause, PermissionError)
+    if (refused or status == 400) and _EXPIRED.search(what):
+        return f"{what}: renew the credentials"
+    if refused:
         return f"{what}: check the credentials, and `storage_options`"
     if passes(error):
         return f"{what}, after {tries} tries: try again later, or copy the data to a disk"
