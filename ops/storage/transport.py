@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.lazy_import import can_import, lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
 from .facts import Checks, Entry, ObjectFacts, facts_of
@@ -105,13 +105,9 @@ class Transport:
                 found = store.store_of(url, self._options, self._timeout)
             self._systems[place] = self._opened(url, scheme) if found is None else (found, "")
         except ImportError as error:
-            package = _PACKAGES.get(scheme)
-            hint = f"{package}: pip install {package}" if package else f"a package: {error}"
-            if service is not None and store.has_obstore():
-                hint = f"{package}, since obstore cannot read them: pip install {package}"
-            elif service is not None:
-                hint = f"obstore: pip install 'gradiva[{service}]' (or {hint})"
-            raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
+            raise OperatorRuntimeError(
+                f"paths with {scheme}:// need {_missing(url, error)}"
+            ) from error
         except GradivaError:
             raise
         except (TypeError, ValueError, OSError) as error:
@@ -122,12 +118,7 @@ class Transport:
     def _opened(self, url: str, scheme: str) -> tuple[Any, str]:
         """A file system, and the path in it. Raises what fsspec and its like raise."""
         options = {"use_listings_cache": False, "skip_instance_cache": True, **self._options}
-        try:
-            classes = fsspec.get_filesystem_class
-        except ImportError as error:
-            raise OperatorRuntimeError(
-                "paths with :// need fsspec: pip install 'gradiva[remote]'"
-            ) from error
+        classes = fsspec.get_filesystem_class
         first = url.partition("://")[0].partition("::")[0].lower()
         try:
             kind = classes(first)
@@ -425,6 +416,17 @@ def transport_of(options: str, timeout: float) -> Transport:
 
 def _is_http(system: Any) -> bool:
     return getattr(system, "protocol", None) == ("http", "https")
+
+
+def _missing(url: str, error: ImportError) -> str:
+    """The package that reads a URL, and how it is installed."""
+    scheme, service = scheme_of(url), service_of(url)
+    package = _PACKAGES.get(scheme)
+    if service is not None and not store.has_obstore():
+        return f"obstore: pip install 'gradiva[{service}]' (or {package}: pip install {package})"
+    if not can_import("fsspec"):
+        return "fsspec: pip install 'gradiva[remote]'" + (f" {package}" if service else "")
+    return f"{package}: pip install {package}" if package else f"a package: {error}"
 
 
 def _is_store(system: Any) -> bool:

@@ -158,6 +158,7 @@ def loopback() -> Iterator[Loopback]:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
             if here.tags and not page:
                 self.send_header("ETag", here.tag(content))
+                self.send_header("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
             if page:
                 self.send_header("Content-Type", "text/html")
             self.end_headers()
