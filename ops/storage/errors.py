@@ -56,7 +56,7 @@ def changed(expected: str, got: str) -> ObjectChangedError:
     )
 
 
-def _status(error: BaseException) -> int | None:
+def status_of(error: BaseException) -> int | None:
     """The HTTP status in an error of any library."""
     for name in ("status", "code", "status_code"):
         found = getattr(error, name, None)
@@ -67,7 +67,7 @@ def _status(error: BaseException) -> int | None:
 
 def passes(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
-    status = _status(error)
+    status = status_of(error)
     if status is not None and 100 <= status < 600:
         return status >= 500 or status in _TRIED_AGAIN
     if isinstance(error, StorageError | ValueError):
@@ -88,8 +88,8 @@ def describe_failure(error: BaseException, tries: int) -> str:
     below = error.__cause__
     if isinstance(error, FileNotFoundError) and below is not None:
         # fsspec turns any answer into this error; the answers of S3 have no status.
-        cause = below if passes(error) or _status(below) is not None else error
-    status = _status(cause)
+        cause = below if passes(error) or status_of(below) is not None else error
+    status = status_of(cause)
     if isinstance(cause, TimeoutError | asyncio.TimeoutError):
         what = "the server does not answer"
     elif status is not None:

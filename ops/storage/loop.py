@@ -65,6 +65,8 @@ class InThread(Generic[T]):
             result = work()
         except Exception as error:  # noqa: BLE001  for who waits
             result = error
+        except BaseException as error:  # noqa: BLE001  such as a panic of compiled code
+            result = OSError(f"{type(error).__name__}: {error}")
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._over, result)
 

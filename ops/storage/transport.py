@@ -19,7 +19,15 @@ import numpy as np
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import can_import, lazy_module
 
-from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
+from .errors import (
+    CutError,
+    ObjectChangedError,
+    StorageError,
+    changed,
+    describe_failure,
+    passes,
+    status_of,
+)
 from .facts import Checks, Entry, ObjectFacts, facts_of
 from .http_checks import Expected, get_client, http_range
 from .http_folders import folder_links
@@ -82,6 +90,8 @@ class Transport:
     def __init__(self, options: dict[str, Any], timeout: float) -> None:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
+        self._refused: set[str] = set()
+        """Places that credentials were refused for: new ones may be in the environment by now."""
         self._checks: dict[str, Checks] = {}
         self._plain = None if options else PlainHttp(timeout)
         self._untold: set[str] = set()
@@ -96,13 +106,15 @@ class Transport:
         self._prepare(url, place_of(url))
 
     def _prepare(self, url: str, place: str) -> None:
-        if place in self._systems:
+        known, _ = self._systems.get(place, (None, ""))
+        if known is not None and (place not in self._refused or not _is_store(known)):
             return
+        self._refused.discard(place)
         scheme, service = scheme_of(url), service_of(place)
         try:
             found = None
             if service is not None and not place.endswith(ODD_NAMES):
-                found = store.store_of(url, self._options, self._timeout)
+                found = store.store_of(url, self._options, self._timeout, known)
             self._systems[place] = self._opened(url, scheme) if found is None else (found, "")
         except ImportError as error:
             raise OperatorRuntimeError(
@@ -187,6 +199,8 @@ class Transport:
                 if number < TRIES and passes(error):
                     await asyncio.sleep(_pause(number, url, where))
                     continue
+                if isinstance(error, PermissionError) or status_of(error) in (400, 401, 403):
+                    self._refused.add(place_of(url))
                 text = f"{describe_failure(error, number)} ({where}{shown(url)})"
                 raise StorageError(text) from error
         raise AssertionError
@@ -263,7 +277,9 @@ class Transport:
         try:
             return await self._tried(url, where, ask, failed)
         except StorageError as error:
-            if getattr(error.__cause__, "status", None) == 416:  # it has become shorter
+            if (
+                error.__cause__ is not None and status_of(error.__cause__) == 416
+            ):  # it has become shorter
                 await self._confirm(url, facts)
             raise
 

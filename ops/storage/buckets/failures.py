@@ -9,7 +9,7 @@ from typing import Final
 
 from gradiva.ops.storage.errors import CutError, StatusError
 
-__all__ = ["translated"]
+__all__ = ["cause", "translated"]
 
 _STATUS: Final = re.compile(r"status code: (\d{3}) ?([^:\n]*)(?:: (.*))?", re.DOTALL)
 _CODE: Final = re.compile(r"<Code>([^<]*)</Code>")
@@ -36,7 +36,7 @@ def translated(error: Exception) -> Exception:
         return OSError(_REGION)
     if "non-partial" in text or "Requested " in text:
         return OSError(
-            f"the server answers other bytes than it was asked for ({_last(text)}): copy the data "
+            f"the server answers other bytes than it was asked for ({cause(error)}): copy the data "
             "to a disk"
         )
     if "TimedOut" in details or "timed out" in text:
@@ -44,8 +44,8 @@ def translated(error: Exception) -> Exception:
     if "body error" in text or "response body" in text:
         return CutError("fewer bytes came")
     if "HTTP error" in text:
-        return ConnectionError(f"the server cannot be reached ({_last(text)})")
-    return OSError(_last(text))
+        return ConnectionError(f"the server cannot be reached ({cause(error)})")
+    return OSError(cause(error))
 
 
 def _refused(status: int, name: str, body: str) -> Exception:
@@ -60,6 +60,7 @@ def _refused(status: int, name: str, body: str) -> Exception:
     return found
 
 
-def _last(text: str) -> str:
-    """The cause of an error, without what obstore puts before it."""
+def cause(error: Exception) -> str:
+    """What is wrong, without what obstore says before it and of its own code."""
+    text, _, _ = str(error).partition(_DETAILS)
     return text.rpartition(" - ")[2].removeprefix("Generic ")

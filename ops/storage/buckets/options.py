@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from gradiva.ops.storage.urls import BUCKETS
 
-__all__ = ["Bucket", "bucket_of"]
+__all__ = ["Bucket", "bucket_of", "environment"]
 
 _OWN: Final = {
     "s3": {
@@ -60,6 +61,8 @@ _CONNECTION: Final = {
 }
 """Parts of a connection string of Azure."""
 
+_ENDPOINT: Final = re.compile(r"https?://[\w.:\[\]-]+(?:/[^\s?#]*)?", re.ASCII)
+
 Config = dict[str, Any]
 
 
@@ -74,7 +77,7 @@ class Bucket(NamedTuple):
 
 
 def bucket_of(url: str, options: Mapping[str, Any]) -> Bucket | None:
-    """The bucket of a URL; None where fsspec has to read it."""
+    """The bucket of a URL; None where fsspec has to read it. Raises ValueError."""
     scheme, _, rest = url.partition("://")
     service, name = BUCKETS[scheme.lower()], rest.partition("/")[0]
     client: Config = {}
@@ -93,9 +96,17 @@ def bucket_of(url: str, options: Mapping[str, Any]) -> Bucket | None:
         return None
     config = {one: value for one, value in translated.items() if value is not None}
     endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if endpoint and _ENDPOINT.fullmatch(endpoint) is None:  # obstore would panic
+        raise ValueError(f"the endpoint {endpoint!r} is no URL with http:// or https://")
     if endpoint.startswith("http://"):
         client["allow_http"] = True
     return Bucket(service, name, config, client)
+
+
+def environment() -> dict[str, str]:
+    """The variables that obstore reads."""
+    prefixes = "AWS_", "GOOGLE_", "AZURE_"
+    return {name: value for name, value in os.environ.items() if name.startswith(prefixes)}
 
 
 def _s3(given: Config) -> Config | None:

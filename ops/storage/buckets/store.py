@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from gradiva.ops.storage.errors import StatusError
 from gradiva.ops.storage.ranges import Data
 
-from .failures import translated
+from .failures import cause, translated
 from .library import has_obstore, library
-from .options import Bucket, bucket_of
+from .options import Bucket, bucket_of, environment
 
 if TYPE_CHECKING:
     from gradiva.ops.storage.http_checks import Expected
@@ -33,11 +33,13 @@ class OddNamesError(Exception):
 
 
 class Store:
-    """The functions of fsspec's file systems that are needed. timeout: seconds without a byte."""
+    """The functions of fsspec's file systems that are needed. environment: what obstore reads from
+    there; timeout: seconds without a byte. Raises ValueError for options."""
 
     protocol = PROTOCOL
 
-    def __init__(self, bucket: Bucket, timeout: float) -> None:
+    def __init__(self, bucket: Bucket, environment: dict[str, str], timeout: float) -> None:
+        self.made_from = bucket, environment
         self._library = library()
         self._wrong = (self._library.exceptions.BaseError, FileNotFoundError, ValueError)
         kind = getattr(self._library._store, _STORES[bucket.service])
@@ -53,7 +55,10 @@ class Store:
             )
 
         # `Transport` sends requests again, except for the pages of a list.
-        self._store, self._lister = made(0), made(_LIST_TRIES - 1)
+        try:
+            self._store, self._lister = made(0), made(_LIST_TRIES - 1)
+        except self._library.exceptions.BaseError as error:
+            raise ValueError(cause(error)) from error
 
     @staticmethod
     def _strip_protocol(url: str) -> str:
@@ -106,11 +111,17 @@ class Store:
             raise translated(error) from None
 
 
-def store_of(url: str, given: Mapping[str, Any], timeout: float) -> Store | None:
+def store_of(
+    url: str, given: Mapping[str, Any], timeout: float, known: Store | None
+) -> Store | None:
     """The store for the bucket of a URL; None where fsspec has to read it. Raises ValueError and
-    TypeError for options. given: the `storage_options`."""
+    TypeError for options. given: the `storage_options`; known: a store of this bucket that was made
+    earlier, which is good as long as the environment is the same."""
     bucket = bucket_of(url, given) if has_obstore() else None
-    return None if bucket is None else Store(bucket, timeout)
+    if bucket is None:
+        return None
+    made_from = bucket, environment()
+    return known if known and known.made_from == made_from else Store(*made_from, timeout)
 
 
 def _info(facts: Any) -> dict[str, Any]:

@@ -84,8 +84,9 @@ def test_every_format(name: str, tmp_path: Path, server: S3) -> None:
     assert read_epoch(other, 4) == rest
 
 
-def test_requests_are_signed(server: S3) -> None:
-    """The server checks the signatures: of a user who may read, and of a wrong secret."""
+def test_requests_are_signed(server: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server checks the signatures: of a user who may read, and of a wrong secret. New
+    credentials are taken from the environment."""
     server.put("a", b"content")
     endpoint = server.client.meta.endpoint_url
     iam = boto3.client(
@@ -110,6 +111,13 @@ def test_requests_are_signed(server: S3) -> None:
             reader = gradiva.readers.File(files=["s3://bucket/a"], storage_options=given)
             with pytest.raises(SampleDataError, match=r"403.*check the credentials.*s3://bucket/a"):
                 next(reader.next_epoch(batch_size=1))
+        reader = gradiva.readers.File(files=["s3://bucket/a"])
+        with pytest.raises(SampleDataError, match=r"403.*check the credentials.*s3://bucket/a"):
+            next(reader.next_epoch(batch_size=1))
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", good["key"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", good["secret"])
+        ((files, _),) = reader.next_epoch(batch_size=1)
+        assert files.at(0).tobytes() == b"content"
     finally:
         requests.post(f"{endpoint}/moto-api/reset-auth", data=b"1e99", timeout=60)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,8 +15,10 @@ import pytest
 
 pytest.importorskip("obstore")
 
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.ops.storage.errors import ObjectChangedError, StorageError
 from gradiva.ops.storage.facts import ObjectFacts
+from gradiva.ops.storage.loop import InThread, storage_loop
 from gradiva.ops.storage.ranges import LARGEST, Want
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.transport import TRIES
@@ -61,6 +65,7 @@ def test_objects_of_unknown_size_are_one_request(server: Loopback) -> None:
     assert server.requests == [("GET", "/bucket/a", ""), ("GET", "/bucket/empty", "")]
 
 
+@pytest.mark.full
 def test_large_objects_come_in_parts(server: Loopback) -> None:
     server.objects["/bucket/a"] = data = bytes(LARGEST) + DATA
     assert Storage().read(URL) == data
@@ -120,6 +125,7 @@ def test_what_does_not_pass_is_an_error_at_once(
     assert text.partition(":")[0].rpartition(" ")[2] in str(failed)
 
 
+@pytest.mark.full
 def test_a_server_that_stalls_is_an_error(
     server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +142,43 @@ def test_no_server(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADIVA_STORAGE_TIMEOUT", "29.5")
     with pytest.raises(StorageError, match=f"cannot be reached.*after 5 tries.*{URL}"):
         Storage().read(URL)
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "text"),
+    [
+        (URL, '{"skip_signature": "perhaps"}', "perhaps"),
+        (URL, '{"endpoint_url": "no endpoint"}', "'no endpoint' is no URL with"),
+        (URL, '{"endpoint_url": "127.0.0.1:80"}', "'127.0.0.1:80' is no URL with"),
+        ("az://container/a", "{}", "Account must be specified"),
+        ("gs://bucket/a", '{"token": {"type": "wrong"}}', "missing field"),
+    ],
+)
+def test_options_that_are_wrong(url: str, options: str, text: str) -> None:
+    with pytest.raises(OperatorValueError, match=rf"storage_options.*{url}.*{text}[^\n]*$"):
+        Storage(options).facts([url])
+
+
+def test_a_panic_is_an_error(server: Loopback) -> None:
+    """Compiled code raises what is no Exception: who waits learns of it."""
+
+    class Panic(BaseException):
+        pass
+
+    def work() -> None:
+        raise Panic("of the library")
+
+    found: list[object] = []
+    told = threading.Event()
+
+    def done(result: object) -> None:
+        found.append(result)
+        told.set()
+
+    with ThreadPoolExecutor(1) as threads:
+        InThread(work, threads, storage_loop(), done)
+        assert told.wait(60)
+    assert repr(found) == "[OSError('Panic: of the library')]"
 
 
 @pytest.mark.parametrize("size", ["the same", "less", "more"])
@@ -184,6 +227,7 @@ def test_the_identity_is_the_etag(server: Loopback) -> None:
     assert first == f"{URL}\0{len(DATA)} ETag {server.tag(DATA)}"
 
 
+@pytest.mark.full
 def test_many_requests_run_at_once(server: Loopback) -> None:
     """No answer comes until all were asked for."""
     names = [f"{number:03}" for number in range(100)]
@@ -247,6 +291,7 @@ FORKED = """
 import os, signal, sys
 signal.alarm(100)
 from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.loop import InThread, storage_loop
 from gradiva.ops.storage.ranges import Want
 
 def read(storage):

@@ -49,8 +49,8 @@ def folder(
     port = server.url.rpartition(":")[2]
     monkeypatch.setenv("GRADIVA_STORAGE_TIMEOUT", str(20 + int(port) / 1e6))
     server.objects = Lists()
-    server.objects.google %= (server.tag(DATA).strip('"').encode(),)  # type: ignore[attr-defined]
-    server.objects.azure %= (server.tag(DATA).strip('"').encode(),)  # type: ignore[attr-defined]
+    server.objects.google %= (server.tag(DATA).strip('"').encode(),)
+    server.objects.azure %= (server.tag(DATA).strip('"').encode(),)
     if request.param == "gs":
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         yield "gs://bucket/data", "/bucket/data", "{}"
