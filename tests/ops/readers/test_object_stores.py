@@ -294,6 +294,15 @@ def test_a_cache_asks_for_no_sample_again(server: S3, tmp_path: Path, listed: bo
     assert asked == {"/bucket/photos/a/1.jpg"}
 
 
+def test_imread_and_files_by_path(server: S3) -> None:
+    path = next((Path(gradiva.__file__).parent / "photographs").glob("*/*.jpg"))
+    server.put("x.jpg", path.read_bytes())
+    there = gradiva.imread("s3://bucket/x.jpg")
+    assert np.array_equal(np.asarray(there), np.asarray(gradiva.imread(path)))
+    name = np.frombuffer(b"s3://bucket/x.jpg", np.uint8)
+    assert gradiva.io.file.read(gradiva.batch([name])).at(0).tobytes() == path.read_bytes()
+
+
 def test_the_plan_is_fetched_ahead(server: S3) -> None:
     for number in range(20):
         server.put(f"{number}", bytes([number]) * 1000)
