@@ -92,7 +92,8 @@ class ReaderArguments(TypedDict, total=False):
         skip_cached_images: without effect, since there is no decoder cache.
         tensor_init_bytes: without effect, since buffers have the size of the data.
         storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
-            bucket. A pipeline with it cannot be stored. Secrets belong in the environment.
+            bucket; for buckets, obstore takes the usual ones, see `docs/readers.md`. A pipeline
+            with it cannot be stored. Secrets belong in the environment.
         read_ahead_bytes: for data behind URLs, how many bytes may be fetched ahead and wait in
             memory; by default `GRADIVA_STORAGE_READ_AHEAD`, or 256 MiB. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the
