@@ -245,7 +245,8 @@ class LoaderPool:
                     expected=f"a divisor of {self._global}",
                     got=str(world),
                 )
-        return ShardSchedule(size, world, policy, self._sharding, facts.moving, facts.unit)
+        alike = self._global is not None
+        return ShardSchedule(size, world, policy, self._sharding, facts.moving, facts.unit, alike)
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Iterators that are made from now on begin at the place of this state, which any of those

@@ -116,7 +116,7 @@ class Cursor:
             count -= part
         return np.concatenate(parts)
 
-    def get_state(self) -> dict[str, int]:
+    def get_state(self) -> dict[str, Any]:
         index = self.plan.told(self.epoch, self.index)
         return {"epoch": self.epoch, "index": index, **self.plan.state(self.epoch)}
 

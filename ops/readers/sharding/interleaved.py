@@ -67,7 +67,8 @@ class InterleavedPlan(ShardedPlan):
         """The arithmetic of its steps, where all batches are of one size."""
         share = self.share
         size = self.size_of_batches
-        return ShardSchedule(size, share.world_size, self.policy, unit=self.order.unit)
+        alike = share.global_batch is not None
+        return ShardSchedule(size, share.world_size, self.policy, unit=self.order.unit, alike=alike)
 
     def layout(self, epoch: int) -> Layout:
         """The batches of this process in an epoch."""

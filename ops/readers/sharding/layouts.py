@@ -25,9 +25,9 @@ _EMPTY = np.empty(0, np.int64)
 
 class Share(NamedTuple):
     """The part of one process. rank, world_size: its trainer; worker, workers: of the processes
-    that make the batches of this trainer in turns, one for each step. global_batch: samples of a
-    step of all trainers, where readers decide how large batches are, and it is to be the same for
-    any number of trainers."""
+    that make the batches of this trainer in turns, one for each step. global_batch: the samples of
+    a step of all trainers, where steps are to be the same for any number of trainers; a reader that
+    decides how large batches are makes one for all of them."""
 
     rank: int = 0
     world_size: int = 1

@@ -58,12 +58,14 @@ class ShardSchedule:
 
     policy: of the last step, where fewer samples are left than all trainers take. FILL repeats the
     last sample of the epoch; DROP leaves these samples out; PARTIAL deals them evenly, so that
-    batches are smaller. If they would not fill half of a step, the last two steps have about
-    equally many, so that no batch is empty; those are alone where fewer samples than trainers are
-    left altogether, or batches are of one sample. All trainers have equally many steps.
+    batches are smaller. If fewer samples than trainers would be left, the last two steps have about
+    equally many, so that no batch is empty, unless there are no two steps, or batches are of one
+    sample. All trainers have equally many steps.
     sharding: "interleaved", or "contiguous" for shards one after the other, as readers have them;
     then `moving` says that trainers go on to the next shard in each epoch. unit: shards, and
-    smaller batches, are cut between groups of so many samples.
+    smaller batches, are cut between groups of so many samples. alike: steps are the same for any
+    number of trainers that divides the samples of a step: with PARTIAL, the last two steps also
+    have about equally many samples where those that are left would not fill half of a step.
     """
 
     batch_size: int
@@ -72,6 +74,7 @@ class ShardSchedule:
     sharding: str = "interleaved"
     moving: bool = True
     unit: int = 1
+    alike: bool = False
 
     @property
     def global_batch(self) -> int:
@@ -95,8 +98,10 @@ class ShardSchedule:
 
     def _evens_out(self, rest: int) -> bool:
         """Whether the last two steps share their samples, of which the last would have `rest`."""
-        few = 0 < 2 * rest < self.global_batch
-        return few and self.policy is LastBatchPolicy.PARTIAL
+        few = rest < self.world_size and self.batch_size > 1
+        if self.alike:
+            few = 2 * rest < self.global_batch
+        return rest > 0 and few and self.policy is LastBatchPolicy.PARTIAL
 
     def span(self, step: int, begin: int, length: int) -> tuple[int, int]:
         """The places in the epoch of the first sample of a step, and behind its last one, of all

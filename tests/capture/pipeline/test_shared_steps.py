@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ import gradiva
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 
-SIZE = 53
+SIZE = 55
 WHOLE = 12
-WORLDS = (1, 2, 3, 4, 6)
+WORLDS = (1, 2, 3, 4)
 FILL, PARTIAL = LastBatchPolicy.FILL, LastBatchPolicy.PARTIAL
 
 
@@ -42,7 +42,7 @@ def pipes(world: int, whole: int = WHOLE, **arguments: Any) -> list[Pipeline]:
     ]
 
 
-def digest(parts: Iterable[Sequence[Any]]) -> str:
+def digest(parts: Iterable[Iterable[Any]]) -> str:
     """Of a step of all trainers."""
     rows = [
         np.concatenate([np.asarray(one) for one in column]) for column in zip(*parts, strict=True)
@@ -56,7 +56,11 @@ def step(made: list[Pipeline]) -> str:
 
 def iterators(world: int, policy: LastBatchPolicy = PARTIAL, **more: Any) -> list[PipelineIterator]:
     names = ["label", "noise", "flipped", "@position"]
-    options = {"reader_name": "reader", "last_batch_policy": policy, "auto_reset": True}
+    options: dict[str, Any] = {
+        "reader_name": "reader",
+        "last_batch_policy": policy,
+        "auto_reset": True,
+    }
     options["prepare_first_batch"] = more.pop("prepare_first_batch", True)
     return [PipelineIterator(pipe, names, **options) for pipe in pipes(world, **more)]
 
@@ -108,7 +112,7 @@ def test_states_of_iterators(first: bool) -> None:
     expected = [epoch(loops) for _ in range(3)]
     assert loops[0].state_dict()["epoch"] == 3
     whole = len(expected[0])
-    for world, other, taken in ((2, 3, 2), (3, 1, 4), (4, 6, whole), (1, 4, 0)):
+    for world, other, taken in ((2, 3, 2), (3, 1, 4), (4, 2, whole), (1, 4, 0)):
         loops = iterators(world)
         found = [turn(loops) for _ in range(taken)]
         states = [loop.state_dict() for loop in loops]

@@ -78,11 +78,11 @@ DECIDING = {"buckets", "mixed batches"}
 
 
 class Fleet(NamedTuple):
-    """Trainers with workers. count: of a batch; alike: of a step of all trainers."""
+    """Trainers with workers. size: of a batch; alike: of a step of all trainers."""
 
     world: int
     workers: int
-    count: int
+    size: int
     alike: int | None = None
 
     def plans(
@@ -94,7 +94,7 @@ class Fleet(NamedTuple):
                     common,
                     Share(rank, self.world, worker, self.workers, self.alike),
                     policy,
-                    self.count,
+                    self.size,
                     begin,
                 )
                 for worker in range(self.workers)
@@ -112,8 +112,8 @@ class Fleet(NamedTuple):
         """The positions of each step of the rest of an epoch, at most so many; and the state."""
         plans = self.plans(common, policy, begin)
         cursors = [[Cursor(plan, *begin[:1]) for plan in of_trainer] for of_trainer in plans]
-        left = sum(plan.batches(begin[0], self.count) for plan in plans[0])
-        assert [sum(plan.batches(begin[0], self.count) for plan in one) for one in plans] == (
+        left = sum(plan.batches(begin[0], self.size) for plan in plans[0])
+        assert [sum(plan.batches(begin[0], self.size) for plan in one) for one in plans] == (
             [left] * self.world
         )
         steps: list[list[int]] = []
@@ -122,10 +122,10 @@ class Fleet(NamedTuple):
             found: list[int] = []
             for trainer in cursors:
                 cursor = trainer[step % self.workers]
-                assert cursor.plan.step_at(cursor.epoch, cursor.index, self.count) == (
+                assert cursor.plan.step_at(cursor.epoch, cursor.index, self.size) == (
                     plans[0][0].begun_steps(begin[0]) + step
                 )
-                found += cursor.take_in_epoch(self.count)[1].tolist()
+                found += cursor.take_in_epoch(self.size)[1].tolist()
             steps.append(found)
         places = {min(_told(cursor) for cursor in trainer) for trainer in cursors}
         assert len(places) == 1, "the state is the same on all ranks"
@@ -134,7 +134,7 @@ class Fleet(NamedTuple):
 
 
 def _told(cursor: Cursor) -> tuple[int, int]:
-    found = cursor.get_state()
+    found: dict[str, Any] = cursor.get_state()
     assert found["sharding"] == "interleaved"
     return found["epoch"], found["index"]
 
