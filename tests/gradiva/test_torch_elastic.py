@@ -198,7 +198,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="the pipeline makes batches"):
         DataLoader(loader.dataset, batch_size=4)
     with pytest.raises(TypeError, match="an IterableDataset of gradiva"):
-        DataLoader([1, 2])  # type: ignore[arg-type]
+        DataLoader([1, 2])
     with pytest.raises(ValueError, match="expected 'interleaved' or"):
         IterableDataset(training, ["a", "b"], sharding="mixed")
     with pytest.raises(ValueError, match="got 'contiguous'"):

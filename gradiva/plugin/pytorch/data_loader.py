@@ -11,6 +11,7 @@ from gradiva.capture.iterators.elastic_state import Place
 from gradiva.eager.support.errors import annotate_error, describe, wrong_type, wrong_value
 
 from .datasets import IterableDataset
+from .shared_loops import Facts
 
 __all__ = ["DataLoader"]
 
@@ -45,7 +46,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         self._taken = 0
         super().__init__(dataset, **options)
 
-    def __iter__(self) -> Iterator[dict[Any, Any]]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[dict[Any, Any]]:
         begin = self.dataset._coming(0)[0]
         self._begin, self._taken = begin, 0
         return self._counted(super().__iter__(), begin)
@@ -61,7 +62,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         data set; after the end of a loop, the beginning of the next epoch."""
         data = self.dataset
         begin = data._coming(0)[0] if self._begin is None else self._begin
-        facts = data._facts()
+        facts: Facts = data._facts()
         return facts.state(facts.after(begin, self._taken))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
