@@ -20,7 +20,7 @@ from gradiva.ops.readers.sampling.bucket_plan import BucketPlan
 from .layouts import ALONE, Batches, Layout, Share, cut_layout, even_layout
 from .shard_schedule import LastBatchPolicy, ShardSchedule
 
-__all__ = ["InterleavedPlan", "interleaved"]
+__all__ = ["InterleavedPlan", "interleaved", "of_reader"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class InterleavedPlan(ShardedPlan):
                 "samples, some would be empty",
                 argument="num_shards",
             )
+
+    @property
+    def shares_steps(self) -> bool:
+        return True
 
     @property
     def fills(self) -> bool:
@@ -222,6 +226,18 @@ class InterleavedPlan(ShardedPlan):
 
     def fresh(self) -> dict[str, Any]:
         return {"_kept": {}}
+
+
+def of_reader(plan: ShardedPlan, given: dict[str, Any], count: int | None) -> InterleavedPlan:
+    """The plan of a reader that shares each step with others, from the one of its shard. given: its
+    arguments; count: samples of a batch."""
+    policy = LastBatchPolicy.FILL if given["pad_last_batch"] else LastBatchPolicy.PARTIAL
+    return interleaved(whole_of(plan), Share(plan.shard_id, plan.num_shards), policy, count)
+
+
+def whole_of(plan: ShardedPlan) -> ShardedPlan:
+    """The plan of all shards together, in their batches."""
+    return replace(plan.of_process(1, 0), pad=False)
 
 
 def _alike(start: int, stop: int) -> float:
