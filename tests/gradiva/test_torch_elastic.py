@@ -24,6 +24,7 @@ from .torch_training import SIZE, WHOLE, digest, trainers, training  # noqa: E40
 
 STEPS = -(-SIZE // WHOLE)
 full = pytest.mark.full
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 
 
 def epoch(loaders: list[Any]) -> list[str]:
@@ -233,7 +234,7 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int, expected: list[list
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
     log = tmp_path / "log"
-    for kill in range(6):
+    for kill in range(4):  # the last one comes to its end
         world, workers = drawn.choice([1, 2, 3, 4]), drawn.choice([0, 1, 3])
         command = [sys.executable, "-m", "tests.gradiva.torch_training", str(tmp_path)]
         child = subprocess.Popen(
@@ -242,7 +243,7 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int, expected: list[list
             cwd=root,
             start_new_session=True,
         )
-        if kill == 5:
+        if kill == 3:
             assert child.wait(120) == 0
             break
         before, wait = log.read_bytes().count(b"\n") if log.exists() else 0, drawn.randint(0, 3)
