@@ -62,7 +62,10 @@ def check(make: Any) -> None:
         assert [digest(turns) for turns in zip(*loops, strict=True)] == epochs[1]
 
 
-@pytest.mark.parametrize("name", ["numpy", "pytorch", "jax", "tf", "paddle"])
+_SLOW = [pytest.param(name, marks=pytest.mark.full) for name in ("pytorch", "jax", "tf", "paddle")]
+
+
+@pytest.mark.parametrize("name", ["numpy", *_SLOW])
 def test_generic_iterators(name: str, request: pytest.FixtureRequest) -> None:
     if name == "pytorch":
         pytest.importorskip("torch")
@@ -77,6 +80,7 @@ def test_generic_iterators(name: str, request: pytest.FixtureRequest) -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["DALIClassificationIterator", "DALIRaggedIterator"])
 def test_others_of_torch(name: str) -> None:
     torch = pytest.importorskip("torch")
@@ -91,6 +95,7 @@ def test_others_of_torch(name: str) -> None:
     )
 
 
+@pytest.mark.full
 def test_devices_of_jax(jax: Any) -> None:
     """A pipeline for each device, and a sharding of JAX: the global array of a step is the same for
     any number of devices."""
