@@ -201,8 +201,12 @@ class TableSource(Source):
             )
         place = epoch, position, position + 1
         count = self.nominal or 1
+        self.expect(count)
         begin = self._cursor.plan.batch_of(epoch, position, count, self.across)
         progress = self._progress(begin, count)
+        if self.shared_steps is not None:
+            step = self.shared_steps.step_of(epoch, position)
+            progress = progress if step is None else progress.in_epoch(step)
         return self._load(plan.indices(*place), plan.positions(*place), progress, pool)
 
     def read_part(self, part: EpochPart, pool: op.WorkerPool) -> tuple[op.Batch, ...]:

@@ -160,6 +160,17 @@ class InterleavedPlan(ShardedPlan):
         trainers come before its next step."""
         return self.layout(epoch).place(batches)
 
+    def step_of(self, epoch: int, place: int) -> int | None:
+        """The number, in the whole epoch, of the step that has a place of it; None where that is
+        not known."""
+        if self.own_batches:
+            return None
+        schedule, length = self.schedule(), self.order.length(epoch)
+        step = min(place // schedule.global_batch, schedule.steps(length) - 1)
+        while step and schedule.span(step, 0, length)[0] > place:
+            step -= 1
+        return step + (schedule.span(step, 0, length)[1] <= place)
+
     def batch_of(self, epoch: int, place: int, count: int, across: bool) -> tuple[int, int]:
         return epoch, -1
 
