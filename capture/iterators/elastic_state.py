@@ -18,7 +18,8 @@ from gradiva.ops.readers.core.source import Source
 
 __all__ = ["Place", "check_state", "identity", "readers_that_share", "state_of"]
 
-_NUMBERS = ("epoch", "samples", "seed")
+_NUMBERS = {"epoch": 1 << 31, "samples": 1 << 62, "seed": 1 << 64}
+"""What a state has, and below which number."""
 _ANYHOW = SHARDS | {"sharding", "pad_last_batch"}
 
 
@@ -47,9 +48,10 @@ def readers_that_share(pipe: Pipeline) -> list[Source]:
     for node, source in sources.items():
         if source.shared_steps is None:
             error = OperatorValueError(
-                "a state that all processes share needs readers that share each step of an epoch",
+                "all sources of a pipeline share each step of an epoch with other processes, or "
+                "none does",
                 argument="sharding",
-                expected="'interleaved' in all readers",
+                expected="'interleaved' in all readers, and no other sources",
                 got=f"`{node.operator.name}` without it",
             )
             raise pipe._built().plan.program.locate(error, node)
@@ -75,7 +77,8 @@ def check_state(state: Any, pipe: Pipeline | None = None) -> Place:
     """The place in a state. Raises OperatorTypeError for what is no state, OperatorValueError for
     that of another graph, seed or data than those of `pipe`."""
     whole = isinstance(state, dict) and all(
-        type(state.get(name)) is int and state[name] >= 0 for name in _NUMBERS
+        type(state.get(name)) is int and 0 <= state[name] < limit
+        for name, limit in _NUMBERS.items()
     )
     if not whole or not isinstance(state.get("fingerprint"), str):
         raise wrong_type("state_dict", "what `state_dict` returned", describe(state))

@@ -308,8 +308,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def _use_seed(self, state: dict[str, Any]) -> None:
         """Make pipelines as that of a state."""
         self._expected = state
-        if self._seed is not None:
-            self._seed = state["seed"]
+        if self._seed not in (None, state["seed"]):
+            self._seed, self._known = state["seed"], None
 
     def _load_shard(self, state: dict[str, Any], place: Any) -> None:
         if not is_state(state):
