@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils.data
 
-from gradiva.capture.iterators.elastic_state import Place, check_state
+from gradiva.capture.iterators.elastic_state import Facts, Place, check_state
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import list_of_names
 from gradiva.capture.pipeline.pipeline import Pipeline
@@ -34,7 +34,7 @@ from .dataset_options import (
     place_of,
 )
 from .iterators import DALIGenericIterator
-from .shared_loops import Facts, SharedLoop, global_place, worker_now
+from .shared_loops import SharedLoop, global_place, worker_now
 
 __all__ = ["IterableDataset"]
 
@@ -45,11 +45,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """Batches of a pipeline for `DataLoader(dataset, batch_size=None, num_workers=N)`: dicts of
     torch tensors with a leading batch axis, by the names of `output_map`.
 
-    Step t of all processes takes the next `world_size` batches of the epoch's order, and process
-    `rank` that with its number; its workers take turns. So the samples of all processes up to a
-    step are the beginning of the epoch, for any numbers of processes and workers. Each worker makes
-    a pipeline for itself; without workers the main process does. Each loop is the next epoch, also
-    where workers start afresh for it. All processes have equally many batches.
+    Step t of all processes takes the next `world_size` batches of the epoch's order, of which
+    process `rank` gets number `rank`; its workers take turns. So the samples of all processes up to
+    a step are the beginning of the epoch, for any numbers of processes and workers. Each worker
+    makes a pipeline for itself; without workers the main process does. Each loop is the next epoch,
+    also where workers are started again for it. All processes have equally many batches.
 
     pipeline_fn: a function made by `pipeline_def`; **options are further ones of it and of
         `Pipeline`. If it has the arguments `shard_id` and `num_shards`, they are `rank` and
