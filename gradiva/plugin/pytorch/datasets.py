@@ -13,6 +13,7 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import list_of_names
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
+    GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
@@ -375,7 +376,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             for node, source in pipe._built().plan.sources.items():
                 try:
                     source.share_steps(share, self._policy)
-                except OperatorTypeError as error:
+                except GradivaError as error:
                     error.problem += '; sharding="contiguous" reads without that'
                     raise pipe._built().plan.program.locate(error, node) from error.__cause__
             return self._iterator(pipe, name)

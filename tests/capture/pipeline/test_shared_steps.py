@@ -241,6 +241,8 @@ def test_refusals() -> None:
         iterators(1, random_shuffle=False)[0].load_state_dict(state)
     with pytest.raises(gradiva.OperatorValueError, match="'contiguous' or 'interleaved'"):
         training(batch_size=4, sharding=3)
+    with pytest.raises(gradiva.OperatorValueError, match="no shard of their own to keep to"):
+        training(batch_size=4, stick_to_shard=True).build()
     other = plain._pipes[0].checkpoint()
     with pytest.raises(ValueError, match="argument `sharding`"):
         pipes(1, checkpoint=other)[0].build()
