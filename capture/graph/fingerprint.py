@@ -20,7 +20,7 @@ import numpy as np
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
-from gradiva.ops.readers.core.argument_kinds import PLACES, SPEED, canonical
+from gradiva.ops.readers.core.argument_kinds import PLACES, SHARDS, SPEED, canonical
 from gradiva.ops.readers.core.source import SourceOperator
 
 from .builtin_ops import constant, random_key
@@ -48,6 +48,11 @@ def fingerprint(graph: Graph) -> dict[str, Any]:
         "operators": [_operator(graph, node, numbers) for node in nodes],
         "outputs": [_value(edge, numbers) for edge in graph.outputs],
     }
+
+
+def shares_steps(node: Node) -> bool:
+    """Whether this is a reader that shares each step of an epoch with others."""
+    return bool(node.attribute("sharding") == "interleaved")
 
 
 def library_versions(graph: Graph) -> dict[str, str]:
@@ -89,6 +94,8 @@ def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, A
         skipped = _OURS | SPEED
         if isinstance(node.operator, SourceOperator):
             skipped |= PLACES
+            if shares_steps(node):
+                skipped |= SHARDS
         if name not in skipped and not _is_default(node, name, value):
             arguments[name] = _digested(value)
     for edge in node.inputs:

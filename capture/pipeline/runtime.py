@@ -302,12 +302,16 @@ class PipelineRuntime:
     def follow(self, epochs: Epochs) -> None:
         """Let batches end with the epochs of a reader. Raises OperatorRuntimeError after the first
         batch."""
+        self.check_unused()
+        self.plan.epochs = epochs
+
+    def check_unused(self) -> None:
+        """Raise OperatorRuntimeError after the first batch."""
         if self.executor.started:
             raise OperatorRuntimeError(
                 "the pipeline was run before: its batches do not end with the reader's epochs; "
                 "make a new pipeline for the iterator"
             )
-        self.plan.epochs = epochs
 
     def begin_at(self, epoch: int, iteration: int) -> None:
         """Let the readers begin with this epoch, and count batches on from `iteration`. Only before
@@ -317,6 +321,17 @@ class PipelineRuntime:
                 reader.skip_epoch()
         self.plan.iteration = iteration
         self.plan.states.reset(iteration)
+
+    def go_to(self, epoch: int, place: int) -> None:
+        """Let the readers go on there; they share steps with those of other processes. Batches that
+        were made ahead are thrown away."""
+
+        def go() -> None:
+            for reader in self.readers().values():
+                reader.go_to(epoch, place)
+            self.plan.reset()
+
+        self.executor.forget(go)
 
     def reset(self) -> bool:
         """Go to the start of the data again, if its end was reached. Returns whether it was."""
