@@ -149,6 +149,11 @@ PUBLIC: dict[str, dict[str, tuple[str, ...]]] = {
 PARTS: dict[str, tuple[str, ...]] = {
     "decoders.audio.peek_audio": ("peek_audio",),
     "external_source.external_source": ("external_source",),
+    "image.albumentations.choose": ("albumentations.choose",),
+    "image.albumentations.draw": ("albumentations.draw",),
+    "image.albumentations.geometry": ("albumentations.geometry",),
+    "image.albumentations.pixels": ("albumentations.pixels",),
+    "image.albumentations.recast": ("albumentations.recast",),
     "image.color.normalize_by_numbers": ("normalize_by_numbers",),
     "image.color.normalize_pixels": ("normalize_pixels",),
     "image.color.pad_channels": ("pad_channels",),

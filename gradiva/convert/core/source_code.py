@@ -23,6 +23,9 @@ _IMPORTS = {
     "rand_augment": "from gradiva.auto_aug import rand_augment",
     "trivial_augment": "from gradiva.auto_aug import trivial_augment",
     "select": "from gradiva.auto_aug.core import select",
+    "apply": "from gradiva.convert.from_albumentations.steps import apply",
+    "choose": "from gradiva.convert.from_albumentations.steps import choose",
+    "recast": "from gradiva.convert.from_albumentations.steps import recast",
 }
 """The modules and functions that lines may use, by name."""
 _COMMENT = 90
