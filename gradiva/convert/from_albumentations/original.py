@@ -66,4 +66,6 @@ def _whole(node: Node) -> Callable[[Any], Any]:
 
 
 def _array(value: Any, layout: str) -> Array:
-    return np.asarray(value)
+    found = np.asarray(value)
+    # Some normalizations of uint8 are float64 with NumPy 2, and float32 with NumPy 1.
+    return found.astype(np.float32) if found.dtype == np.float64 else found

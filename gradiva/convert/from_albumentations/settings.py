@@ -85,7 +85,7 @@ _BY_SIDE: Final = {"max_size": None, "max_size_hw": None, **_RESIZE}
 _AFFINE: Final = {
     "scale": [1.0, 1.0],
     "translate_percent": None,
-    "translate_px": None,
+    "translate_px": 0,
     "rotate": 0.0,
     "shear": [0.0, 0.0],
     "fit_output": False,
@@ -275,7 +275,7 @@ def _settled(name: str, found: dict[str, Any]) -> dict[str, Any]:
         low, high = found.pop("scale_limit")
         scale = _axes([low + 1.0, high + 1.0])
         turn = {"scale": scale, "translate_percent": parts, "rotate": found.pop("rotate_limit")}
-        found = {**_AFFINE, "shear": _axes([0.0, 0.0]), **found, **turn}
+        found = {**_AFFINE, "translate_px": None, "shear": _axes([0.0, 0.0]), **found, **turn}
     if name == "FromFloat" and found["max_value"] is None:
         found["max_value"] = {"uint8": 255.0, "uint16": 65535.0, "uint32": 4294967295.0}[
             found["dtype"]

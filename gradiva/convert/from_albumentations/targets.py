@@ -54,6 +54,7 @@ class TargetOptions:
             boxes=boxes,
             keypoints=points,
             masks=masks[0] if masks[1] is None else masks[1],
+            labels=values.pop("labels", None),
             columns=values or None,
             pixel_origin="center",
             **self.boxes,

@@ -46,8 +46,8 @@ def check_colors(image: Array, counts: tuple[int, ...] = (1, 3)) -> None:
 
 def _brightness_contrast(image: Array, drawn: Drawn, settings: Settings) -> Array:
     factor, most = 1.0 + drawn[0], largest(image)
-    scale = most if settings["brightness_by_max"] else float(np.mean(image))
-    shift = drawn[1] * scale
+    scale = most if settings["brightness_by_max"] else np.mean(image)
+    shift = float(drawn[1] * scale)
     if settings["ensure_safe_range"]:
         if factor > 0:
             shift = float(np.clip(shift, 0, most))
@@ -69,7 +69,7 @@ def _gamma(image: Array, drawn: Drawn, settings: Settings) -> Array:
 @in_bytes
 def _shift_hsv(image: Array, drawn: Drawn, settings: Settings) -> Array:
     check_colors(image)
-    hue, saturation, value = drawn
+    (hue, saturation, value), shape = drawn, image.shape
     if hue == saturation == value == 0:
         return image
     gray = channels(image) == 1
@@ -86,7 +86,7 @@ def _shift_hsv(image: Array, drawn: Drawn, settings: Settings) -> Array:
     if value != 0:
         planes[2] = moved(planes[2], value)
     made: Array = cv2.cvtColor(cv2.merge(planes), cv2.COLOR_HSV2RGB)
-    return gray_of(made) if gray else made
+    return gray_of(made).reshape(shape) if gray else made
 
 
 def _turned(hues: Array, steps: float) -> Array:
@@ -153,6 +153,8 @@ def _color_jitter(image: Array, drawn: Drawn, settings: Settings) -> Array:
 
 
 def _posterize(image: Array, drawn: Drawn, settings: Settings) -> Array:
+    if len(drawn) > 1:
+        check_colors(image, (len(drawn),))
     keep = [256 - 2 ** (8 - int(bits)) for bits in drawn]
     values = image if image.dtype == np.uint8 else as_bytes(image)
     masks = np.array(keep if len(keep) > 1 else keep[0], np.uint8)

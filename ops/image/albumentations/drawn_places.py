@@ -148,13 +148,15 @@ def _random_resized_crop(numbers: Numbers, size: Size, settings: Settings) -> Se
 
 def _translation(numbers: Numbers, size: Size, settings: Settings) -> tuple[int, int]:
     pixels, parts = settings["translate_px"], settings["translate_percent"]
-    if pixels is not None:
-        x, y = (numbers.integer(*(int(end) for end in pixels[axis])) for axis in "xy")
-        return x, y
-    if parts is None:
+    if parts is not None:
+        x, y = (numbers.uniform(*parts[axis]) for axis in "xy")
+        return int(x * size[1]), int(y * size[0])
+    if pixels is None:
         return 0, 0
-    x, y = (numbers.uniform(*parts[axis]) for axis in "xy")
-    return int(x * size[1]), int(y * size[0])
+    return (
+        numbers.integer(*(int(end) for end in pixels["x"])),
+        numbers.integer(*(int(end) for end in pixels["y"])),
+    )
 
 
 def _scale(numbers: Numbers, limits: Sequence[float], balanced: bool) -> float:

@@ -13,7 +13,7 @@ from gradiva.eager.types.arrays import Array
 
 from .colors import gray_plane
 from .settings import Settings, image_type, settings_of
-from .values import channels, like, shades
+from .values import MOST_CHANNELS, channels, like, shades
 
 _TINY: Final = 1e-4
 _FAR: Final = 20
@@ -46,21 +46,34 @@ def _tables(image: Array, low: Any, extent: Any, limited: bool) -> Array:
 
 def _normalize(image: Array, settings: Settings) -> Array:
     kind = settings["normalization"]
+    if image.dtype == np.float32:
+        return like(_of_floats(image, kind), image)
     each = kind.endswith("_per_channel") and channels(image) > 1
     axes: Any = (0, 1) if each else None
     if kind.startswith("image"):
-        low, extent = image.mean(axis=axes), image.std(axis=axes) + _TINY
-        if image.dtype == np.float32 and each:
-            found: Any = cv2.meanStdDev(image)
-            low, extent = (one[:, 0].astype(np.float32) for one in found)
-    elif image.dtype == np.float32 and not each:
-        return like(cv2.normalize(image, None, 0, 1, cv2.NORM_MINMAX, cv2.CV_32F), image)
+        return _tables(image, image.mean(axis=axes), image.std(axis=axes) + _TINY, True)
+    low, high = image.min(axis=axes), image.max(axis=axes)
+    return _tables(image, low, (high - low) + _TINY, not each)
+
+
+def _of_floats(image: Array, kind: str) -> Array:
+    """The same by OpenCV."""
+    each = kind.endswith("_per_channel") and channels(image) > 1
+    low: Any
+    extent: Any
+    if not each and kind.startswith("min_max"):
+        whole: Array = cv2.normalize(image, None, 0, 1, cv2.NORM_MINMAX, cv2.CV_32F)
+        return whole
+    if each and kind.startswith("image"):
+        low, extent = (one[:, 0] for one in cv2.meanStdDev(image))
+    elif each:
+        low = image.min(axis=(0, 1))
+        extent = image.max(axis=(0, 1)) - low + _TINY
     else:
-        low, high = image.min(axis=axes), image.max(axis=axes)
-        extent = (high - low) + _TINY
-    if image.dtype == np.uint8:
-        return _tables(image, low, extent, kind != "min_max_per_channel" or not each)
-    made = (image - np.float32(low)) / np.float32(extent)
+        low, extent = image.mean().item(), image.std().item() + _TINY
+    if channels(image) > MOST_CHANNELS:
+        low, extent = (np.full_like(image, one) for one in (low, extent))
+    made: Array = cv2.divide(cv2.subtract(image, low), extent, dtype=cv2.CV_32F)
     return np.clip(made, -_FAR, _FAR)
 
 
