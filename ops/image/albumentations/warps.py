@@ -50,6 +50,7 @@ def _warped(size: Size, target: Size, matrix: Float64Array, settings: Settings) 
     fill, mode, filter = settings["fill"], settings["border_mode"], settings["interpolation"]
 
     def warp(part: Array) -> Array:
+        part = _reflectable(part, mode)
         value = fill if isinstance(fill, list) else [fill] * channels(part)
         made: Array = cv2.warpAffine(
             part, matrix[:2], target[::-1], flags=filter, borderMode=mode, borderValue=value
@@ -57,6 +58,15 @@ def _warped(size: Size, target: Size, matrix: Float64Array, settings: Settings) 
         return made
 
     return Move(target, _from_centers(matrix), lambda image: in_parts(image, warp))
+
+
+def _reflectable(image: Array, mode: int) -> Array:
+    """The image, where it has one row or one column twice if it is reflected without its edge:
+    OpenCV 5 does not return from a warp of such an image. The result is the same."""
+    if mode != cv2.BORDER_REFLECT_101 or 1 not in image.shape[:2]:
+        return image
+    rows, columns = (2 if side == 1 else 1 for side in image.shape[:2])
+    return np.ascontiguousarray(image.repeat(rows, axis=0).repeat(columns, axis=1))
 
 
 def _middle(size: Size) -> tuple[float, float]:
@@ -164,6 +174,7 @@ def _perspective(size: Size, drawn: Drawn, settings: Settings) -> Move:
     fill, mode, filter = settings["fill"], settings["border_mode"], settings["interpolation"]
 
     def warp(part: Array) -> Array:
+        part = _reflectable(part, mode)
         # A single number is the fill value of the first channel only, as it is there.
         made: Array = cv2.warpPerspective(
             part, matrix, target[::-1], flags=filter, borderMode=mode, borderValue=fill
