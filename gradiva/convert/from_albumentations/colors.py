@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.convert.core.calls import call
+from gradiva.convert.core.calls import call, written
 from gradiva.convert.core.writer import NoCounterpartError
 
 from .images import RULES, Images
@@ -69,7 +69,7 @@ def _gray(writer: Images, node: Node) -> None:
         raise NoCounterpartError("it makes other than 1 channel, or as many as there were")
     writer.always(node)
     writer.flush()
-    line = f"images = {call('recast', repr('ToGray'), 'images', method=settings['method'])}"
+    line = f"images = {call('recast', written('ToGray'), 'images', method=settings['method'])}"
     writer.layout, writer.channels = "HW", 1
     writer.add(node, line, random=False)
 
@@ -100,7 +100,9 @@ def _normalize(writer: Images, node: Node) -> None:
     settings = writer.settings(node)
     writer.always(node)
     if settings["normalization"] != "standard":
-        given = call("recast", "'Normalize'", "images", normalization=settings["normalization"])
+        given = call(
+            "recast", written("Normalize"), "images", normalization=settings["normalization"]
+        )
         writer.dtype = "float32"
         writer.add(node, f"images = {given}", random=False)
         return
@@ -141,7 +143,7 @@ def _from_float(writer: Images, node: Node) -> None:
     if writer.dtype != "float32":
         raise NoCounterpartError(f"the images are {writer.dtype} then")
     most, dtype = settings["max_value"], settings["dtype"]
-    line = f"images = {call('recast', repr('FromFloat'), 'images', dtype=dtype, max_value=most)}"
+    line = f"images = {call('recast', written('FromFloat'), 'images', dtype=dtype, max_value=most)}"
     writer.add(node, line, random=False)
     writer.dtype = dtype
 

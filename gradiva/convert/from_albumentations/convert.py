@@ -61,8 +61,8 @@ class Augmentation(Converted):
             symbols, with the shapes that `gradiva.Targets` takes: boxes (n, 4) of a sample.
 
         Formats and limits are those of `bbox_params`; keypoints are "xy". Label fields are columns:
-        `targets["class_labels"]`. Raises OperatorTypeError for other names, and for parameters of the
-        Compose that have no counterpart.
+        `targets["class_labels"]`. Raises OperatorTypeError for other names, and for parameters of
+        the Compose that have no counterpart.
         """
         return target_options(self._node).make(values)
 

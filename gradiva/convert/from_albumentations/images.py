@@ -128,5 +128,7 @@ RULES: Rules[Images] = Rules("Albumentations")
 def literal(value: Any) -> Any:
     """A value for `call`, in which dictionaries may stand."""
     if isinstance(value, dict):
-        return Name(f"{{{', '.join(f'{name!r}: {written(one)}' for name, one in value.items())}}}")
+        return Name(
+            f"{{{', '.join(f'{written(name)}: {written(one)}' for name, one in value.items())}}}"
+        )
     return value

@@ -99,7 +99,9 @@ def _from_dict(found: Any, given: Any) -> Node:
         found = found["transform"]
     if not isinstance(found, Mapping) or not isinstance(found.get("__class_fullname__"), str):
         raise _refused(given)
-    name = found["__class_fullname__"].rpartition(".")[2]
+    name = found["__class_fullname__"]
+    if name.startswith("albumentations."):
+        name = name.rpartition(".")[2]
     left_out = ("__class_fullname__", "p", "always_apply", "transforms", "id", "params", "applied")
     arguments = {one: value for one, value in found.items() if one not in left_out}
     children = found.get("transforms") or ()
@@ -111,9 +113,11 @@ def _from_dict(found: Any, given: Any) -> Node:
 def _from_object(given: Any) -> Node:
     name = type(given).__name__
     p = 1.0 if getattr(given, "always_apply", False) is True else float(given.p)
-    if hasattr(given, "transforms") and isinstance(given.transforms, Sequence):
+    kinds = [base.__name__ for base in type(given).__mro__]
+    container = next((kind for kind in kinds if kind in CONTAINERS), None)
+    if container is not None:
         children = tuple(map(_from_object, given.transforms))
-        return Node(name, _container(given), p, children, given)
+        return Node(container, _container(given), p, children, given)
     try:
         stored = given.to_dict_private() if hasattr(given, "to_dict_private") else given._to_dict()
     except (NotImplementedError, AttributeError):

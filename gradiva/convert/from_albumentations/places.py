@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gradiva.convert.core.calls import Name, call
+from gradiva.convert.core.calls import Name, call, written
 from gradiva.convert.core.writer import NoCounterpartError
 
 from .images import RULES, Images, literal
@@ -46,7 +46,7 @@ def apply(writer: Images, node: Node, random: bool) -> None:
     }
     chance = writer.chance(node)
     arguments = {**given, "p": ... if chance == 1 else chance, **writer.gate_arguments()}
-    inputs = [repr(node.name), *writer.values]
+    inputs = [written(node.name), *writer.values]
     line = f"{', '.join(writer.values)} = {call('apply', *inputs, **arguments)}"
     writer.add(node, line, random=random or chance < 1 or not writer.alone)
 

@@ -287,10 +287,11 @@ def told(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the arguments that a transform has and that differ from its defaults."""
     forms = {**_FORMS, **_OWN_FORMS.get(name, {})}
     found = {}
-    for one, value in _plain(arguments).items():
-        default = DEFAULTS[name].get(one, value)
-        if default is ... or _formed(forms, one, value) != _formed(forms, one, default):
-            found[one] = value
+    for one, default in DEFAULTS[name].items():
+        if one in arguments:
+            value = _plain(arguments[one])
+            if default is ... or _formed(forms, one, value) != _formed(forms, one, default):
+                found[one] = value
     return found
 
 

@@ -39,7 +39,7 @@ class TargetOptions:
         values = dict(given)
         boxes, points = values.pop("bboxes", None), values.pop("keypoints", None)
         masks = [values.pop(name, None) for name in ("mask", "masks")]
-        if None not in masks:
+        if all(one is not None for one in masks):
             raise _refused("`mask`, classes of pixels, or `masks`, one for each object", "both")
         unknown = sorted(set(values) - {*self.box_fields, *self.point_fields})
         if unknown:

@@ -13,6 +13,8 @@ from .moves import MOVES, Move, Rule, stay
 from .settings import check_drawn, drawn_of, image_type, settings_of
 from .warps import WARPS
 
+_MOST: Final = 1 << 28
+"""Pixels of a result: `Perspective` with `fit_output` may ask for any number."""
 RULES: Final[dict[str, Rule]] = MOVES | WARPS
 """By transform, a function of a size, of drawn numbers and of the settings."""
 
@@ -73,6 +75,13 @@ def _shapes(call: op.Call) -> MovePlan:
         if min(move.size) < 1:
             raise op.OperatorValueError(
                 "the result has no pixels", got=f"{move.size[0]} x {move.size[1]}", sample=sample
+            )
+        if move.size[0] * move.size[1] > _MOST:
+            raise op.OperatorValueError(
+                "the result is too large",
+                expected=f"at most {_MOST} pixels",
+                got=f"{move.size[0]} x {move.size[1]}",
+                sample=sample,
             )
         moves.append(move)
         shapes[sample, :2] = move.size

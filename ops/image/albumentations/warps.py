@@ -160,7 +160,7 @@ def _perspective(size: Size, drawn: Drawn, settings: Settings) -> Move:
     points = _ordered(np.array(drawn).reshape(4, 2) * [size[1], size[0]])
     first, second, third, fourth = points
     wide = int(max(_distance(second, first), _distance(third, fourth)))
-    tall = int(max(_distance(third, second), _distance(fourth, third)))
+    tall = int(max(_distance(third, second), _distance(fourth, first)))
     matrix: Any = cv2.getPerspectiveTransform(points, _corners(size))
     if settings["fit_output"]:
         moved: Any = cv2.perspectiveTransform(_corners(size)[None], matrix)[0]

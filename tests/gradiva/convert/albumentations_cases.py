@@ -170,7 +170,7 @@ def random() -> list[Any]:
             A.Rotate(p=0.7),
             A.SafeRotate(p=1),
             A.Perspective(p=1),
-            A.Perspective((0.1, 0.3), fit_output=True, keep_size=False, p=1),
+            A.Perspective((0.02, 0.1), fit_output=True, keep_size=False, p=1),
             A.RandomCrop(20, 30),
             A.RandomCrop(50, 30, pad_if_needed=True, pad_position="random"),
             A.RandomSizedCrop((10, 30), (24, 32), w2h_ratio=1.2),
@@ -216,7 +216,7 @@ def random() -> list[Any]:
             A.GridDropout(0.4, unit_size_range=(6, 12), fill="random_uniform", p=1),
             A.GridDropout(0.3, holes_number_xy=(3, 4), p=1),
             A.Erasing(p=1),
-            A.Erasing((0.2, 0.9), (0.2, 4.0), fill=(1, 2, 3), p=1),
+            A.Erasing((0.1, 0.3), (0.5, 2.0), fill=(1, 2, 3), p=1),
         ]
 
 
