@@ -74,12 +74,17 @@ def _gray(writer: Images, node: Node) -> None:
     writer.add(node, line, random=False)
 
 
+@RULES.rule("ColorJitter", "ChannelShuffle", "ChannelDropout", "MotionBlur", calls="`apply`")
+def _random_colors(writer: Images, node: Node) -> None:
+    apply(writer, node, True)
+
+
 @RULES.rule(
-    *("ColorJitter", "ChannelShuffle", "ChannelDropout", "MotionBlur"),
     *("GaussNoise", "ISONoise", "SaltAndPepper", "MultiplicativeNoise"),
     calls="`apply`",
+    exactness="the distribution of each pixel is the same",
 )
-def _random_colors(writer: Images, node: Node) -> None:
+def _noise(writer: Images, node: Node) -> None:
     apply(writer, node, True)
 
 
@@ -92,10 +97,15 @@ def _dropout(writer: Images, node: Node) -> None:
 
 def _single(values: Any, scale: float) -> list[float]:
     """Numbers of float32, times a scale, as Albumentations computes them."""
-    return np.atleast_1d(np.array(values, np.float32) * np.float32(scale)).tolist()
+    found = np.atleast_1d(np.array(values, np.float32) * np.float32(scale))
+    return [float(one) for one in found]
 
 
-@RULES.rule("Normalize", calls="`crop_mirror_normalize`, `recast`")
+@RULES.rule(
+    "Normalize",
+    calls="`crop_mirror_normalize`, `recast`",
+    exactness="exact; by the values of an image rounded to float32",
+)
 def _normalize(writer: Images, node: Node) -> None:
     settings = writer.settings(node)
     writer.always(node)

@@ -21,7 +21,7 @@ from .nodes import CONTAINERS, Node, node_of
 from .original import originals, theirs
 from .targets import target_options
 
-__all__ = ["Augmentation", "albumentations"]
+__all__ = ["RULES", "Augmentation", "albumentations"]
 
 _DECLARED = (colors, places)
 

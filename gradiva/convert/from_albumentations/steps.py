@@ -26,6 +26,12 @@ from .settings import settings_for
 
 __all__ = ["apply", "choose", "recast"]
 
+# Images and targets may be of any kind here.
+_draw: Any = draw
+_draw_choice: Any = draw_choice
+_change: Any = change
+_OPERATORS: Any = (pixels, geometry)
+
 
 def apply(
     name: str,
@@ -70,8 +76,8 @@ def apply(
     if seed is not None:
         drawing["seed"] = seed
     inputs = (images,) if gates is None else (images, gates)
-    drawn = draw(*inputs, **given, **drawing)
-    operator = geometry if name in PLACES else pixels
+    drawn = _draw(*inputs, **given, **drawing)
+    operator = _OPERATORS[name in PLACES]
     if targets is None:
         return operator(images, drawn, **given)
     if name in PLACES:
@@ -111,7 +117,7 @@ def choose(
     """
     inputs = (images,) if gates is None else (images, gates)
     settings: dict[str, Any] = {"kind": kind, "weights": weights, "chosen": chosen}
-    return draw_choice(*inputs, **settings, place=place, probability=p)
+    return _draw_choice(*inputs, **settings, place=place, probability=p)
 
 
 def recast(name: str, images: Any, /, **arguments: Any) -> Any:
@@ -129,4 +135,4 @@ def recast(name: str, images: Any, /, **arguments: Any) -> Any:
     Raises:
         OperatorTypeError: for other dtypes.
     """
-    return change(images, transform=name, settings=json.dumps(settings_for(name, arguments)))
+    return _change(images, transform=name, settings=json.dumps(settings_for(name, arguments)))

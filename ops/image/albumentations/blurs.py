@@ -123,8 +123,8 @@ def _compression(image: Array, drawn: Drawn, settings: Settings) -> Array:
 
     def again(part: Array, mode: int) -> Array:
         made: Any = cv2.imencode(kind, part, (int(flag), int(drawn[0])))[1]
-        decoded: Array = cv2.imdecode(made, mode)
-        return decoded
+        decoded: Any = cv2.imdecode(made, mode)
+        return np.asarray(decoded)
 
     if count == 1:
         return like(again(image, cv2.IMREAD_GRAYSCALE), image)

@@ -226,7 +226,8 @@ def gray_plane(image: Array, method: str) -> Array:
         light = np.ascontiguousarray(cv2.cvtColor(values, cv2.COLOR_RGB2LAB)[..., 0])
         return light if image.dtype == np.uint8 else as_floats(light)
     if method == "average":
-        return np.mean(image, axis=-1).astype(image.dtype)
+        mean: Array = np.mean(image, axis=-1).astype(image.dtype)
+        return mean
     if method == "max":
         made: Array = np.max(image, axis=-1)
         return made

@@ -96,11 +96,11 @@ def resized(size: Size, target: Size, interpolation: int) -> Move:
     if target == size:
         return stay(size)
     matrix = matrix_of(target[1] / size[1], 0, 0, 0, target[0] / size[0], 0)
+    across = target[1], target[0]
 
     def make(image: Array) -> Array:
-        return in_parts(image, lambda part: cv2.resize(part, target[::-1], None, 0, 0, filter))
+        return in_parts(image, lambda part: cv2.resize(part, across, interpolation=interpolation))
 
-    filter = interpolation
     return Move(target, matrix, make)
 
 
@@ -159,7 +159,10 @@ def padded(size: Size, pads: tuple[int, ...], settings: Settings) -> Move:
 
     def make(image: Array) -> Array:
         return in_parts(
-            image, lambda part: cv2.copyMakeBorder(part, *pads, mode, value=_fill(fill, part))
+            image,
+            lambda part: cv2.copyMakeBorder(
+                part, top, bottom, left, right, mode, value=_fill(fill, part)
+            ),
         )
 
     target = size[0] + top + bottom, size[1] + left + right

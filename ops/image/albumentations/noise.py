@@ -78,7 +78,8 @@ def _multiplicative(image: Array, drawn: Drawn, settings: Settings) -> Array:
         planes = [multiplied(image[..., c], drawn[c]) for c in range(count)]
         return np.stack(planes, axis=-1)
     shape = image.shape if settings["per_channel"] else image.shape[:2]
-    factors = _generator(drawn[0]).uniform(*settings["multiplier"], shape).astype(np.float32)
+    low, high = settings["multiplier"]
+    factors = _generator(drawn[0]).uniform(low, high, shape).astype(np.float32)
     factors = factors[..., None] if factors.ndim < image.ndim else factors
     return clipped(image.astype(np.float32, copy=False) * factors, image)
 

@@ -21,7 +21,7 @@ _WHOLE: Final = {"uint8": op.uint8, "uint16": op.uint16, "uint32": op.uint32}
 
 
 def _from_float(image: Array, settings: Settings) -> Array:
-    dtype = np.dtype(settings["dtype"])
+    dtype: Any = np.dtype(settings["dtype"])
     wide = np.rint(image * np.float32(settings["max_value"]))
     return np.clip(wide, 0, np.iinfo(dtype).max).astype(dtype)
 
@@ -62,7 +62,7 @@ def _of_floats(image: Array, kind: str) -> Array:
     low: Any
     extent: Any
     if not each and kind.startswith("min_max"):
-        whole: Array = cv2.normalize(image, None, 0, 1, cv2.NORM_MINMAX, cv2.CV_32F)
+        whole: Array = cv2.normalize(image, image.copy(), 0, 1, cv2.NORM_MINMAX, cv2.CV_32F)
         return whole
     if each and kind.startswith("image"):
         low, extent = (one[:, 0] for one in cv2.meanStdDev(image))

@@ -48,12 +48,14 @@ def looked_up(image: Array, table: Array) -> Array:
 
 def like(made: Array, image: Array) -> Array:
     """What OpenCV returned, with the axis of channels of the image."""
-    return made.reshape(*made.shape[:2], *image.shape[2:])
+    shaped: Array = made.reshape(*made.shape[:2], *image.shape[2:])
+    return shaped
 
 
 def as_bytes(image: Array) -> Array:
     """uint8 of float32."""
-    return np.clip(np.rint(image * 255), 0, 255).astype(np.uint8)
+    made: Array = np.clip(np.rint(image * 255), 0, 255).astype(np.uint8)
+    return made
 
 
 def as_floats(image: Array) -> Array:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import albumentations as A
 import numpy as np
-from albumentations.pytorch import ToTensorV2
+import pytest
+
+A: Any = pytest.importorskip("albumentations", reason="Albumentations is absent")
+pytest.importorskip("torch", reason="torch is absent")
+ToTensorV2: Any = pytest.importorskip("albumentations.pytorch").ToTensorV2
 
 __all__ = ["exact", "random", "values_in"]
 

@@ -20,6 +20,14 @@ pytestmark = [pytest.mark.core, needs_opencv]
 Stored = dict[str, Any]
 
 
+def f32(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
+def i64(values: Any) -> Any:
+    return np.array(values, np.int64)
+
+
 def stored(name: str, **arguments: Any) -> Stored:
     return {"__class_fullname__": name, **arguments}
 
@@ -85,9 +93,7 @@ TABLE = [
     np.random.default_rng(k).integers(0, 256, (50 + 3 * k, 64 - 2 * k, 3), np.uint8)
     for k in range(7)
 ]
-BOXES = [
-    np.float32([[5, 6, 20 + k, 18], [20, 9, 12, 30 + k], [1, 1, 8, 9]])[: k % 4] for k in range(7)
-]
+BOXES = [f32([[5, 6, 20 + k, 18], [20, 9, 12, 30 + k], [1, 1, 8, 9]])[: k % 4] for k in range(7)]
 CLASSES = [np.arange(len(one), dtype=np.int64) + 10 * k for k, one in enumerate(BOXES)]
 
 
@@ -168,9 +174,9 @@ def test_targets() -> None:
     image = np.zeros((50, 30, 3), np.uint8)
     mask = np.arange(1500, dtype=np.int32).reshape(50, 30)
     targets = function.targets(
-        bboxes=np.float32([[10, 20, 20, 30], [0, 0, 30, 50]]),
-        names=np.int64([7, 8]),
-        keypoints=np.float32([[14, 19]]),
+        bboxes=f32([[10, 20, 20, 30], [0, 0, 30, 50]]),
+        names=i64([7, 8]),
+        keypoints=f32([[14, 19]]),
         mask=mask,
     )
     made, targets = function(gradiva.as_tensor(image, layout="HWC"), targets)
@@ -192,7 +198,7 @@ def test_options_of_targets() -> None:
         "min_height": 2,
     }
     function = albumentations(compose(stored("Transpose", p=1), bbox_params=params))
-    options = function.targets(bboxes=np.float32([[0.5, 0.5, 0.2, 0.2]])).options
+    options = function.targets(bboxes=f32([[0.5, 0.5, 0.2, 0.2]])).options
     assert options["format"] == "cxcywh"
     assert options["relative"]
     assert options["pixel_origin"] == "center"
@@ -230,7 +236,7 @@ def test_ellipses_and_boxes() -> None:
     given = compose(stored("Rotate", rotate_method="ellipse", p=1))
     function = albumentations(given)
     function(images())
-    targets = function.targets(bboxes=np.float32([[0.1, 0.1, 0.5, 0.5]]))
+    targets = function.targets(bboxes=f32([[0.1, 0.1, 0.5, 0.5]]))
     with pytest.raises(gradiva.OperatorTypeError, match="ellipse"):
         function(gradiva.as_tensor(np.zeros((9, 9, 3), np.uint8), layout="HWC"), targets)
 

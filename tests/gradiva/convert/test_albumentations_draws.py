@@ -17,7 +17,7 @@ import pytest
 
 import gradiva
 
-A = pytest.importorskip("albumentations", reason="Albumentations is absent")
+A: Any = pytest.importorskip("albumentations", reason="Albumentations is absent")
 if not A.__version__.startswith("2."):
     pytest.skip("the distributions are those of Albumentations 2", allow_module_level=True)
 pytest.importorskip("torch", reason="torch is absent")
@@ -150,7 +150,7 @@ def first(count: int) -> Callable[[list[float]], Any]:
 
 JITTER = ("brightness", "contrast", "saturation", "hue")
 WARPED = [A.Affine(scale=(0.7, 1.3), rotate=(-30, 30), shear=(-9, 9), translate_px=(-4, 4), p=1)]
-ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
+ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     "brightness": (A.RandomBrightnessContrast(p=1), named("alpha", "beta"), lambda row: [
         1 + row[0], 255 * row[1]
     ]),
@@ -208,10 +208,10 @@ ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_arguments(name: str) -> None:
     transform, theirs, mine = ARGUMENTS[name]
-    mine = mine_matrix(transform) if mine is None else mine
+    find = mine_matrix(transform) if mine is None else mine
     count = 1500
     agree(
-        [np.ravel(mine(row)) for row in drawn(transform, count)],
+        [np.ravel(find(row)) for row in drawn(transform, count)],
         [np.ravel(theirs(one)) for one in params(transform, count)],
         name,
     )

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 
-A = pytest.importorskip("albumentations", reason="Albumentations is absent")
+A: Any = pytest.importorskip("albumentations", reason="Albumentations is absent")
 if not A.__version__.startswith("2."):
     pytest.skip("the bits are those of Albumentations 2", allow_module_level=True)
 pytest.importorskip("torch", reason="torch is absent")

@@ -12,7 +12,15 @@ import pytest
 import gradiva
 from gradiva.convert import albumentations
 
-A = pytest.importorskip("albumentations", reason="Albumentations is absent")
+A: Any = pytest.importorskip("albumentations", reason="Albumentations is absent")
+
+
+def f32(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
+def i64(values: Any) -> Any:
+    return np.array(values, np.int64)
 
 
 def picture(height: int = 90, width: int = 120) -> Any:
@@ -56,7 +64,7 @@ def test_replay_and_lists() -> None:
     assert "Transpose" in albumentations(A.Transpose(p=1)).code()
 
 
-class Darker(A.ImageOnlyTransform):
+class Darker(A.ImageOnlyTransform):  # type: ignore[misc]
     """A transform of a user."""
 
     def apply(self, img: Any, **params: Any) -> Any:
@@ -73,7 +81,7 @@ def test_own_transforms_in_python() -> None:
     np.testing.assert_array_equal(made.arrays()[0], compose(image=image)["image"])
     assert "in part in Python" in repr(function)
     assert function.report([image]).exact
-    targets = function.targets(bboxes=np.float32([[0.1, 0.1, 0.5, 0.5]]))
+    targets = function.targets(bboxes=f32([[0.1, 0.1, 0.5, 0.5]]))
     tensor = gradiva.as_tensor(image, layout="HWC")
     _, targets = function(tensor, targets)
     np.testing.assert_allclose(targets.boxes, [[0.1, 0.1, 0.5, 0.5]])
@@ -94,7 +102,7 @@ def test_targets_do_not_follow_python() -> None:
     compose = A.Compose([A.GridDistortion(p=1)])
     function = albumentations(compose, fallback="python")
     function(gradiva.batch([picture()], layout="HWC"))
-    targets = function.targets(bboxes=np.float32([[0.1, 0.1, 0.5, 0.5]]))
+    targets = function.targets(bboxes=f32([[0.1, 0.1, 0.5, 0.5]]))
     with pytest.raises(gradiva.OperatorTypeError, match="GridDistortion"):
         function(gradiva.as_tensor(picture(), layout="HWC"), targets)
 
@@ -114,8 +122,8 @@ MOVES = [
     A.SafeRotate((15, 15), p=1),
     A.RandomSizedCrop((90, 90), (40, 50), w2h_ratio=1.4),
 ]
-BOXES = np.float32([[20, 30, 70, 60], [50, 20, 90, 80]])
-POINTS = np.float32([[35, 40], [60, 50]])
+BOXES = f32([[20, 30, 70, 60], [50, 20, 90, 80]])
+POINTS = f32([[35, 40], [60, 50]])
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda one: type(one).__name__)
@@ -132,7 +140,7 @@ def test_boxes_and_points_go_where_theirs_go(move: Any) -> None:
     image = picture()
     theirs = compose(image=image, bboxes=BOXES, keypoints=POINTS, names=[4, 5])
     function = albumentations(compose)
-    targets = function.targets(bboxes=BOXES, keypoints=POINTS, names=np.int64([4, 5]))
+    targets = function.targets(bboxes=BOXES, keypoints=POINTS, names=i64([4, 5]))
     made, targets = function(gradiva.as_tensor(image, layout="HWC"), targets)
     np.testing.assert_array_equal(made, theirs["image"])
     near = 1.0 if isinstance(move, A.SafeRotate) or getattr(move, "fit_output", False) else 0.01
