@@ -235,30 +235,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 """All other operators, by the modules that declare them."""
 ARITHMETIC: dict[str, tuple[str, ...]] = {
     "indexing.subscript": ("getitem",),
-    "math.arithmetic": (
-        "abs",
-        "add",
-        "bitand",
-        "bitnot",
-        "bitor",
-        "bitxor",
-        "div",
-        "eq",
-        "fdiv",
-        "geq",
-        "gt",
-        "leq",
-        "lt",
-        "minus",
-        "mod",
-        "mul",
-        "neq",
-        "plus",
-        "pow",
-        "shl",
-        "shr",
-        "sub",
-    ),
+    "math.arithmetic": PARTS["math.arithmetic"],
 }
 """The names of arithmetic functions, by the modules that declare them."""
 NAMES: dict[str, tuple[str | None, dict[str, str]]] = {

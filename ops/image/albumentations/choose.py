@@ -50,6 +50,12 @@ def choose(
     Raises:
         OperatorValueError: for weights that are negative or all 0, and other arguments out of
             range.
+
+    Example:
+        from gradiva.ops.image.albumentations.choose import choose
+
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        choose(images, kind="some", weights=(1, 1), chosen=2).tensors[0]  # [1.0, 1.0]
     """
     if kind not in _KINDS:
         raise op.wrong_value("kind", f"one of {', '.join(_KINDS)}", repr(kind))

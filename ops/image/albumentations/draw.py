@@ -48,6 +48,13 @@ def draw(
     Raises:
         OperatorTypeError: for gates of another rank.
         OperatorValueError: for unknown transforms, and images that a transform does not take.
+
+    Example:
+        from gradiva.ops.image.albumentations.draw import draw
+
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        settings = '{"gamma_limit": [80, 80]}'
+        draw(images, transform="RandomGamma", settings=settings).tensors[0]  # [1.0, 80.0]
     """
     if transform not in RULES:
         raise op.wrong_value("transform", "a known transform", repr(transform))

@@ -43,6 +43,11 @@ def geometry(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for unknown transforms, and images without pixels.
+
+    Example:
+        from gradiva.ops.image.albumentations.geometry import geometry
+
+        geometry(np.uint8([[1, 2]]), np.array([1.0]), transform="Transpose")  # [[1], [2]]
     """
     if transform not in RULES:
         raise op.wrong_value("transform", "a known transform", repr(transform))

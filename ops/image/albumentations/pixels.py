@@ -41,6 +41,11 @@ def pixels(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for unknown transforms, and numbers of channels that it does not take.
+
+    Example:
+        from gradiva.ops.image.albumentations.pixels import pixels
+
+        pixels(np.uint8([[0, 100]]), np.array([1.0]), transform="InvertImg")  # [[255, 155]]
     """
     if transform not in RULES:
         raise op.wrong_value("transform", "a known transform", repr(transform))

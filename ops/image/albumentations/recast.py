@@ -100,7 +100,13 @@ def recast(
 
     Raises:
         OperatorTypeError: for other dtypes and layouts.
-        OperatorValueError: for unknown transforms, and images without pixels.
+        OperatorValueError: for unknown transforms and settings.
+
+    Example:
+        from gradiva.ops.image.albumentations.recast import recast
+
+        settings = '{"dtype": "uint8", "max_value": 255.0}'
+        recast(np.float32([[0, 1]]), transform="FromFloat", settings=settings)  # [[0, 255]]
     """
     if transform not in RULES:
         raise op.wrong_value("transform", "a known transform", repr(transform))

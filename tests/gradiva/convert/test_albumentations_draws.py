@@ -151,17 +151,15 @@ def first(count: int) -> Callable[[list[float]], Any]:
 JITTER = ("brightness", "contrast", "saturation", "hue")
 WARPED = [A.Affine(scale=(0.7, 1.3), rotate=(-30, 30), shear=(-9, 9), translate_px=(-4, 4), p=1)]
 ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any] | None]] = {
-    "brightness": (A.RandomBrightnessContrast(p=1), named("alpha", "beta"), lambda row: [
-        1 + row[0], 255 * row[1]
-    ]),
+    "brightness": (
+        A.RandomBrightnessContrast(p=1),
+        named("alpha", "beta"),
+        lambda row: [1 + row[0], 255 * row[1]],
+    ),
     "gamma": (A.RandomGamma(p=1), named("gamma"), lambda row: [row[0] / 100]),
     "hsv": (A.HueSaturationValue(p=1), named("hue_shift", "sat_shift", "val_shift"), same),
     "rgb": (A.RGBShift(p=1), shifts, lambda row: 255 * np.array(row)),
-    "jitter": (
-        A.ColorJitter(p=1),
-        lambda one: [one[k] for k in JITTER] + one["order"],
-        same,
-    ),
+    "jitter": (A.ColorJitter(p=1), lambda one: [one[k] for k in JITTER] + one["order"], same),
     "posterize": (A.Posterize((2, 6), p=1), named("num_bits"), same),
     "solarize": (A.Solarize((0.2, 0.9), p=1), named("threshold"), same),
     "clahe": (A.CLAHE((1, 4), p=1), named("clip_limit"), same),
@@ -186,12 +184,16 @@ ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any] | Non
     "rotate": (A.Rotate(p=1), matrix, None),
     "affine": (WARPED[0], matrix, None),
     "shift": (
-        A.Affine(translate_percent=(-0.2, 0.2), scale=(0.5, 2), keep_ratio=True), matrix, None
+        A.Affine(translate_percent=(-0.2, 0.2), scale=(0.5, 2), keep_ratio=True),
+        matrix,
+        None,
     ),
     "balanced": (A.Affine(scale=(0.5, 3), balanced_scale=True), matrix, None),
-    "perspective": (A.Perspective((0.05, 0.3), keep_size=False, p=1), lambda one: np.asarray(
-        one["matrix"] / one["matrix"][2, 2]
-    )[:2].reshape(-1), None),
+    "perspective": (
+        A.Perspective((0.05, 0.3), keep_size=False, p=1),
+        lambda one: np.asarray(one["matrix"] / one["matrix"][2, 2])[:2].reshape(-1),
+        None,
+    ),
     "turn": (A.RandomRotate90(p=1), named("factor"), same),
     "holes": (A.CoarseDropout((1, 3), p=1), holes, mine_holes),
     "large holes": (A.CoarseDropout((1, 3), (2, 30), (3, 20), p=1), holes, mine_holes),
@@ -202,7 +204,7 @@ ARGUMENTS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any] | Non
         named("pad_top", "pad_bottom", "pad_left", "pad_right"),
         same,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
