@@ -90,8 +90,6 @@ def _noise(writer: Images, node: Node) -> None:
 
 @RULES.rule("CoarseDropout", "GridDropout", "Erasing", calls="`apply`")
 def _dropout(writer: Images, node: Node) -> None:
-    if writer.targets and node.arguments.get("fill_mask") is not None:
-        raise NoCounterpartError("targets stay as they are: `fill_mask`")
     apply(writer, node, True)
 
 

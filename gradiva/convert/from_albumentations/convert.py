@@ -12,6 +12,8 @@ import numpy as np
 from gradiva.convert.core.calls import Name, call
 from gradiva.convert.core.converted import Converted, converted
 from gradiva.convert.core.writer import NoCounterpartError, check_fallback
+from gradiva.eager.support.errors import GradivaError
+from gradiva.ops.targets.follow import map_targets
 from gradiva.ops.targets.targets import Targets
 
 from . import colors, places
@@ -19,7 +21,7 @@ from .containers import write_container
 from .images import RULES, Images
 from .nodes import CONTAINERS, Node, node_of
 from .original import originals, theirs
-from .targets import target_options
+from .targets import check_masks, target_options
 
 __all__ = ["RULES", "Augmentation", "albumentations"]
 
@@ -40,10 +42,18 @@ class Augmentation(Converted):
     def __call__(self, images: Any, targets: Any = None) -> Any:
         """Run the steps. images: decoded images, uint8, HWC, RGB, as a batch or a symbol; encoded
         files, if the function was converted with `decode=True`. targets: `gradiva.Targets`, or
-        tuples, lists and dicts of these."""
+        tuples, lists and dicts of these.
+
+        Raises OperatorTypeError for steps that targets cannot follow."""
         if targets is None:
             return self._function(images)
+        map_targets(self._check_masks, targets)
         return self.with_targets(images, targets)
+
+    def _check_masks(self, targets: Targets) -> Targets:
+        if "masks" in targets:
+            check_masks(self._node)
+        return targets
 
     @functools.cached_property
     def with_targets(self) -> Converted:
@@ -126,6 +136,11 @@ def _write(writer: Images, node: Node) -> None:
             RULES.write(writer, node.name, node)
     except NoCounterpartError as reason:
         _without_counterpart(writer, node, str(reason))
+    except GradivaError:
+        raise
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        problem = f"its arguments cannot be read: {type(error).__name__}: {error}"
+        _without_counterpart(writer, node, problem)
 
 
 def _without_counterpart(writer: Images, node: Node, reason: str) -> None:

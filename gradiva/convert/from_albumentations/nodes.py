@@ -9,8 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+    wrong_value,
+)
+from gradiva.eager.support.lazy_import import can_import, lazy_module
 
 from .older import renamed
 from .settings import DEFAULTS, told
@@ -90,8 +96,23 @@ def _refused(given: Any) -> OperatorTypeError:
 
 
 def _loaded(path: Path) -> Any:
-    text = path.read_text("utf-8")
-    return json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
+    """What a file holds. Raises OperatorValueError, and OSError."""
+    try:
+        text = path.read_text("utf-8")
+        return json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
+    except (ValueError, RecursionError, _yaml_error()) as error:
+        raise OperatorValueError(
+            f"the file {path} cannot be read: {type(error).__name__}: {error}",
+            operator="convert.albumentations",
+            argument="transform",
+            location=user_location(),
+        ) from error
+
+
+def _yaml_error() -> type[Exception]:
+    """What PyYAML raises; ValueError where it is absent."""
+    found: type[Exception] = yaml.YAMLError if can_import("yaml") else ValueError
+    return found
 
 
 def _from_dict(found: Any, given: Any) -> Node:
@@ -99,15 +120,28 @@ def _from_dict(found: Any, given: Any) -> Node:
         found = found["transform"]
     if not isinstance(found, Mapping) or not isinstance(found.get("__class_fullname__"), str):
         raise _refused(given)
+    if "applied" in found:
+        raise OperatorTypeError(
+            "a record for `ReplayCompose.replay` has the values of one image",
+            operator="convert.albumentations",
+            argument="transform",
+            expected="the ReplayCompose itself, whose values are drawn for each image",
+            got="what it recorded",
+            location=user_location(),
+        )
     name = found["__class_fullname__"]
     if name.startswith("albumentations."):
         name = name.rpartition(".")[2]
     left_out = ("__class_fullname__", "p", "always_apply", "transforms", "id", "params", "applied")
     arguments = {one: value for one, value in found.items() if one not in left_out}
     children = found.get("transforms") or ()
+    if not isinstance(children, list | tuple):
+        raise _refused(given)
     default = 1.0 if name in ("Compose", "ReplayCompose", "SomeOf", "RandomOrder") else 0.5
-    p = 1.0 if found.get("always_apply") else float(found.get("p", default))
-    return Node(name, arguments, p, tuple(_from_dict(one, given) for one in children))
+    p = 1.0 if found.get("always_apply") else found.get("p", default)
+    if not isinstance(p, int | float) or not 0 <= p <= 1:
+        raise wrong_value(f"p of {name}", "a number from 0 to 1", repr(p))
+    return Node(name, arguments, float(p), tuple(_from_dict(one, given) for one in children))
 
 
 def _from_object(given: Any) -> Node:

@@ -43,7 +43,7 @@ def _compression(given: dict[str, Any]) -> None:
 def _solarize(given: dict[str, Any]) -> None:
     limit = given.pop("threshold", None)
     if limit is not None:
-        low, high = limit if isinstance(limit, list | tuple) else (limit, limit)
+        low, high = limit if isinstance(limit, list | tuple) else (1, limit)
         given["threshold_range"] = [low / 255.0, high / 255.0]
 
 

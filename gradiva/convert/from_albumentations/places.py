@@ -111,7 +111,8 @@ def _window(writer: Images, node: Node) -> None:
 
 @RULES.rule("LongestMaxSize", "SmallestMaxSize", calls="`apply`")
 def _by_side(writer: Images, node: Node) -> None:
-    apply(writer, node, isinstance(writer.settings(node)["max_size"], list))
+    sides = writer.settings(node)["max_size"]
+    apply(writer, node, isinstance(sides, list) and len(set(sides)) > 1)
 
 
 @RULES.rule(

@@ -266,7 +266,7 @@ _OWN_FORMS: Final[dict[str, dict[str, Form]]] = {
 }
 
 
-def _settled(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _combined(name: str, found: dict[str, Any]) -> dict[str, Any]:
     """What depends on several arguments."""
     if name == "ShiftScaleRotate":
         both = found.pop("shift_limit")
@@ -318,4 +318,4 @@ def settings_for(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     found = {one: _plain(arguments.get(one, default)) for one, default in defaults.items()}
     forms = {**_FORMS, **_OWN_FORMS.get(name, {})}
     found = {one: _formed(forms, one, value) for one, value in found.items()}
-    return _settled(name, found)
+    return _combined(name, found)

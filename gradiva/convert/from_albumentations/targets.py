@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.ops.targets.targets import Targets
 
 from .nodes import Node
+from .older import renamed
 
-__all__ = ["TargetOptions", "target_options"]
+__all__ = ["TargetOptions", "check_masks", "target_options"]
 
 _FORMATS: Final = {
     "coco": ("xywh", False),
@@ -89,8 +92,28 @@ def target_options(node: Node) -> TargetOptions:
     return TargetOptions(options, box_fields, point_fields)
 
 
+def check_masks(node: Node) -> None:
+    """Refuse steps that treat masks otherwise than `gradiva.Targets`, which take the nearest pixel,
+    and 0 outside of the image. Raises OperatorTypeError."""
+    for one in node.children:
+        check_masks(one)
+    given = renamed(node.name, node.arguments)
+    filled = given.get("fill_mask", given.get("mask_value", given.get("mask_fill_value")))
+    if filled is not None and np.any(np.asarray(filled) != 0):
+        raise _no_counterpart(f"{node.title} with masks", "they are 0 where nothing is known")
+    if node.name in ("CoarseDropout", "GridDropout", "Erasing") and filled is not None:
+        raise _no_counterpart(f"{node.title} with masks", "they keep what stands in holes")
+    if given.get("mask_interpolation") or given.get("area_for_downscale") == "image_mask":
+        raise _no_counterpart(f"{node.title} with masks", "they take the nearest pixel")
+    if given.get("border_mode") and given.get("pad_if_needed", True):
+        raise _no_counterpart(f"{node.title} with masks", "they are 0 beyond the image")
+
+
 def _box_options(boxes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    form, relative = _FORMATS[boxes.get("format", "albumentations")]
+    kind = boxes.get("format", "albumentations")
+    if kind not in _FORMATS:
+        raise _no_counterpart("bbox_params", f"the format {kind!r}")
+    form, relative = _FORMATS[kind]
     least = {float(boxes.get(name, 0.0) or 0.0) for name in ("min_width", "min_height")}
     if len(least) > 1:
         raise _no_counterpart("bbox_params", "`min_width` and `min_height` that differ")

@@ -325,7 +325,7 @@ def test_native_calls() -> None:
 OLDER = [
     (stored("GaussNoise", var_limit=[100, 400], p=1), "std_range=[0.0392"),
     (stored("ImageCompression", quality_lower=30, quality_upper=60, p=1), "quality_range=[30, 60]"),
-    (stored("Solarize", threshold=51, p=1), "threshold_range=[0.2, 0.2]"),
+    (stored("Solarize", threshold=[51, 51], p=1), "threshold_range=[0.2, 0.2]"),
     (
         stored("CoarseDropout", max_holes=3, max_height=9, max_width=8, p=1),
         "num_holes_range=[3, 3]",
@@ -368,3 +368,57 @@ def test_numbers_in_place_of_ranges() -> None:
     assert settings("RGBShift", {"r_shift_limit": 51})["r_shift_limit"] == [-0.2, 0.2]
     shift = settings("ShiftScaleRotate", {"scale_limit": 0.5})
     assert shift["scale"]["x"] == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        stored("PadIfNeeded", min_height=90, min_width=90, fill_mask=255, p=1),
+        stored("Rotate", limit=[5, 5], border_mode=4, p=1),
+        stored("Resize", height=9, width=9, mask_interpolation=1, p=1),
+        stored("CoarseDropout", fill_mask=0, p=1),
+    ],
+    ids=lambda one: one["__class_fullname__"],
+)
+def test_masks_without_counterpart(given: Stored) -> None:
+    """What would change masks in another way is an error, if there are masks."""
+    function = albumentations(compose(given))
+    image = gradiva.as_tensor(np.zeros((60, 50, 3), np.uint8), layout="HWC")
+    function(image, function.targets(bboxes=f32([[0.2, 0.2, 0.5, 0.5]])))
+    with pytest.raises(gradiva.OperatorTypeError, match="with masks"):
+        function(image, function.targets(mask=np.zeros((60, 50), np.uint8)))
+
+
+def test_records_for_replay() -> None:
+    record = stored("ReplayCompose", applied=True, params=None, transforms=[])
+    with pytest.raises(gradiva.OperatorTypeError, match="ReplayCompose itself"):
+        albumentations(record)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100000, "\x00", '"text"', "[1, 2]"])
+def test_bad_files(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(gradiva.GradivaError):
+        albumentations(path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        stored("Rotate", limit="far", p=1),
+        stored("Rotate", limit=["a", "b"], p=1),
+        stored("Affine", scale={"x": None}, p=1),
+        stored("Blur", blur_limit=[3, None], p=1),
+        stored("OneOf", transforms=3, p=1),
+        stored("Transpose", p="often"),
+        stored("Posterize", num_bits=[], p=1),
+        stored("Resize", height="4", width=None, p=1),
+        stored("CoarseDropout", num_holes_range=5, p=1),
+    ],
+    ids=str,
+)
+def test_bad_arguments(given: Stored) -> None:
+    """Whatever a file says is an error that tells what it is about."""
+    with pytest.raises(gradiva.GradivaError):
+        albumentations(compose(given))(images())
