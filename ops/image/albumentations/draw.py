@@ -105,7 +105,7 @@ def _row(
         return [1.0, *(float(one) for one in rule(numbers, size, settings))]
     except op.OperatorValueError as error:
         raise error.complete(sample=sample) from error.__cause__
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
         raise op.OperatorValueError(
             f"the settings cannot be used: {type(error).__name__}: {error}",
             argument="settings",

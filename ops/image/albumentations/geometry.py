@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.opencv import cv2
 
-from .moves import MOVES, Move, Rule, stay
-from .settings import check_drawn, drawn_of, image_type, settings_of
+from .moves import MOVES, Move, Rule, Size, stay
+from .settings import Drawn, Settings, check_drawn, drawn_of, image_type, settings_of
 from .warps import WARPS
 
 _MOST: Final = 1 << 28
@@ -76,7 +77,7 @@ def _shapes(call: op.Call) -> MovePlan:
     for sample in range(call.size):
         size = int(shapes[sample, 0]), int(shapes[sample, 1])
         drawn = drawn_of(call.inputs[1], sample)
-        move = stay(size) if drawn is None else rule(size, drawn, settings)
+        move = stay(size) if drawn is None else _moved(rule, size, drawn, settings, sample)
         if min(move.size) < 1:
             raise op.OperatorValueError(
                 "the result has no pixels", got=f"{move.size[0]} x {move.size[1]}", sample=sample
@@ -91,6 +92,18 @@ def _shapes(call: op.Call) -> MovePlan:
         moves.append(move)
         shapes[sample, :2] = move.size
     return MovePlan(op.BatchShape.of(shapes), moves)
+
+
+def _moved(rule: Rule, size: Size, drawn: Drawn, settings: Settings, sample: int) -> Move:
+    """The move of a sample. Raises OperatorValueError."""
+    try:
+        return rule(size, drawn, settings)
+    except (TypeError, ValueError, ArithmeticError, LookupError, cv2.error) as error:
+        raise op.OperatorValueError(
+            f"the settings cannot be used: {type(error).__name__}: {error}",
+            argument="settings",
+            sample=sample,
+        ) from error
 
 
 @geometry.coordinate_map

@@ -3,12 +3,17 @@ modes, targets, older names, errors."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawing
+from hypothesis import strategies as st
 
 import gradiva
 from gradiva import capture, fn, pipeline_def
@@ -422,3 +427,46 @@ def test_bad_arguments(given: Stored) -> None:
     """Whatever a file says is an error that tells what it is about."""
     with pytest.raises(gradiva.GradivaError):
         albumentations(compose(given))(images())
+
+
+def places_in(content: Any) -> list[tuple[Any, Any]]:
+    """All containers in JSON, with the keys in them."""
+    pairs = list(content.items() if isinstance(content, dict) else enumerate(content))
+    inner = [place for _, one in pairs if isinstance(one, dict | list) for place in places_in(one)]
+    return [(content, key) for key, _ in pairs] + inner
+
+
+SMALL: Any = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 90),
+    st.floats(-3, 90),
+    st.text(max_size=3),
+    st.lists(st.one_of(st.none(), st.integers(-5, 90), st.floats(-2, 2)), max_size=4),
+    st.dictionaries(st.sampled_from(["x", "y", "p"]), st.integers(-3, 9), max_size=2),
+)
+SINGLE = [one for one in TRAINING["transform"]["transforms"] if "transforms" not in one]
+SINGLE += [
+    stored("PadIfNeeded", min_height=90, min_width=90, position="random", fill=3, p=1),
+    stored("Perspective", scale=[0.05, 0.1], fit_output=True, p=1),
+    stored("SmallestMaxSize", max_size=[20, 30], interpolation=1, p=1),
+    stored("Rotate", limit=[-20, 20], border_mode=1, crop_border=True, p=1),
+    stored("GridDropout", ratio=0.5, unit_size_range=[4, 9], fill="random", p=1),
+    stored("GaussianBlur", blur_limit=[3, 7], sigma_limit=[0.5, 1], p=1),
+    stored("SomeOf", n=2, replace=True, p=1, transforms=[stored("RGBShift", p=1)]),
+    stored("Downscale", scale_range=[0.2, 0.4], interpolation_pair={"upscale": 0}, p=1),
+]
+
+
+@pytest.mark.full
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@drawing(st.data())
+def test_edited_files(data: Any) -> None:
+    """A file with any edits is converted and runs, or is an error of gradiva."""
+    content = compose(*copy.deepcopy([data.draw(st.sampled_from(SINGLE))]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        container, key = data.draw(st.sampled_from(places_in(content)))
+        with contextlib.suppress(LookupError, TypeError):
+            container[key] = data.draw(SMALL)
+    with contextlib.suppress(gradiva.GradivaError):
+        albumentations(content)(images(2)).evaluate()
