@@ -79,6 +79,7 @@ def equal(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.full
 def test_all_of_it_runs_and_is_random() -> None:
     function = albumentations(TRAINING)
     assert function.random
@@ -164,6 +165,7 @@ def test_compiled() -> None:
     equal(plain, compiled(images()))
 
 
+@pytest.mark.full
 def test_targets() -> None:
     """Boxes, masks and keypoints of transforms that draw nothing."""
     function = albumentations(
@@ -300,6 +302,7 @@ def test_yaml(tmp_path: Path) -> None:
     assert albumentations(path).code() == albumentations(TRAINING).code()
 
 
+@pytest.mark.full
 def test_code_runs_by_itself() -> None:
     function = albumentations(TRAINING)
     names: dict[str, Any] = {}
@@ -400,7 +403,10 @@ def test_records_for_replay() -> None:
         albumentations(record)
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100000, "\x00", '"text"', "[1, 2]"])
+BAD = {"open": "{", "deep": "[" * 100000, "zero": "\\x00", "text": '"text"', "list": "[1, 2]"}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 def test_bad_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text)
