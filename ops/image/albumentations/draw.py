@@ -13,7 +13,7 @@ from .choose import gates_of
 from .drawn_colors import COLORS
 from .drawn_places import PLACES
 from .numbers import Numbers
-from .settings import Settings, settings_of
+from .settings import UNUSABLE, Settings, settings_of
 
 RULES = COLORS | PLACES
 """By transform: a function of random numbers, of (height, width, channels) and of the settings,
@@ -105,7 +105,7 @@ def _row(
         return [1.0, *(float(one) for one in rule(numbers, size, settings))]
     except op.OperatorValueError as error:
         raise error.complete(sample=sample) from error.__cause__
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except UNUSABLE as error:
         raise op.OperatorValueError(
             f"the settings cannot be used: {type(error).__name__}: {error}",
             argument="settings",

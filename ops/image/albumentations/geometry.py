@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.support.opencv import cv2
 
 from .moves import MOVES, Move, Rule, Size, stay
-from .settings import Drawn, Settings, check_drawn, drawn_of, image_type, settings_of
+from .settings import UNUSABLE, Drawn, Settings, check_drawn, drawn_of, image_type, settings_of
 from .warps import WARPS
 
 _MOST: Final = 1 << 28
@@ -98,7 +98,7 @@ def _moved(rule: Rule, size: Size, drawn: Drawn, settings: Settings, sample: int
     """The move of a sample. Raises OperatorValueError."""
     try:
         return rule(size, drawn, settings)
-    except (TypeError, ValueError, ArithmeticError, LookupError, cv2.error) as error:
+    except (*UNUSABLE, cv2.error) as error:
         raise op.OperatorValueError(
             f"the settings cannot be used: {type(error).__name__}: {error}",
             argument="settings",

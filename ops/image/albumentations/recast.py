@@ -115,6 +115,8 @@ def recast(
         return image_type(input).with_(ndim=2, layout="HW")
     if transform == "Normalize":
         return image_type(input).with_(dtype=op.float32)
+    if given.get("dtype") not in _WHOLE:
+        raise op.wrong_value("settings", f"a dtype of {', '.join(_WHOLE)}", repr(settings))
     return image_type(input, (op.float32,)).with_(dtype=_WHOLE[given["dtype"]])
 
 

@@ -14,6 +14,9 @@ LAYOUTS: Final = ("HWC", "HW")
 ASSUMED: Final = {2: "HW", 3: "HWC"}
 DTYPES: Final = (op.uint8, op.float32)
 
+UNUSABLE: Final = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What settings of other kinds than a transform has lead to."""
+
 Settings = Mapping[str, Any]
 Drawn = list[float]
 

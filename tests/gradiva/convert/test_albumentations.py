@@ -426,6 +426,7 @@ def test_bad_files(tmp_path: Path, text: str) -> None:
         stored("Posterize", num_bits=[], p=1),
         stored("Resize", height="4", width=None, p=1),
         stored("CoarseDropout", num_holes_range=5, p=1),
+        stored("PadIfNeeded", position=None, p=1),
     ],
     ids=str,
 )
@@ -453,6 +454,7 @@ SMALL: Any = st.one_of(
 )
 SINGLE = [one for one in TRAINING["transform"]["transforms"] if "transforms" not in one]
 SINGLE += [
+    stored("Sequential", p=1, transforms=[stored("ToFloat", p=1), stored("FromFloat", p=1)]),
     stored("PadIfNeeded", min_height=90, min_width=90, position="random", fill=3, p=1),
     stored("Perspective", scale=[0.05, 0.1], fit_output=True, p=1),
     stored("SmallestMaxSize", max_size=[20, 30], interpolation=1, p=1),
