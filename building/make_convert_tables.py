@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from gradiva.convert.core.rules import Rules
+from gradiva.convert.from_albumentations.convert import RULES as ALBUMENTATIONS
 from gradiva.convert.from_torchvision.convert import RULES as TORCHVISION
 
 PAGE = Path(__file__).parents[1] / "docs" / "convert.md"
-RULES: tuple[Rules[Any], ...] = (TORCHVISION,)
+RULES: tuple[Rules[Any], ...] = (TORCHVISION, ALBUMENTATIONS)
 """The rules of each package, whose table stands below a head of its own."""
 
 

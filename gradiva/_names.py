@@ -149,6 +149,11 @@ PUBLIC: dict[str, dict[str, tuple[str, ...]]] = {
 PARTS: dict[str, tuple[str, ...]] = {
     "decoders.audio.peek_audio": ("peek_audio",),
     "external_source.external_source": ("external_source",),
+    "image.albumentations.choose": ("albumentations.choose",),
+    "image.albumentations.draw": ("albumentations.draw",),
+    "image.albumentations.geometry": ("albumentations.geometry",),
+    "image.albumentations.pixels": ("albumentations.pixels",),
+    "image.albumentations.recast": ("albumentations.recast",),
     "image.color.normalize_by_numbers": ("normalize_by_numbers",),
     "image.color.normalize_pixels": ("normalize_pixels",),
     "image.color.pad_channels": ("pad_channels",),
@@ -231,30 +236,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 """All other operators, by the modules that declare them."""
 ARITHMETIC: dict[str, tuple[str, ...]] = {
     "indexing.subscript": ("getitem",),
-    "math.arithmetic": (
-        "abs",
-        "add",
-        "bitand",
-        "bitnot",
-        "bitor",
-        "bitxor",
-        "div",
-        "eq",
-        "fdiv",
-        "geq",
-        "gt",
-        "leq",
-        "lt",
-        "minus",
-        "mod",
-        "mul",
-        "neq",
-        "plus",
-        "pow",
-        "shl",
-        "shr",
-        "sub",
-    ),
+    "math.arithmetic": PARTS["math.arithmetic"],
 }
 """The names of arithmetic functions, by the modules that declare them."""
 NAMES: dict[str, tuple[str | None, dict[str, str]]] = {

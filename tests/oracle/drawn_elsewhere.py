@@ -189,6 +189,14 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "patch_blocks": (A_PART, "ops/image/test_patches.py::test_modes"),
     "patch_grid": (A_PART, "ops/image/test_patches.py::test_modes"),
     "patch_rows": (A_PART, "ops/image/test_patches.py::test_modes"),
+    **dict.fromkeys(
+        ("albumentations.draw", "albumentations.choose"),
+        ("DALI has none", "gradiva/convert/test_albumentations_draws.py::test_arguments"),
+    ),
+    **dict.fromkeys(
+        ("albumentations.pixels", "albumentations.geometry", "albumentations.recast"),
+        ("DALI has none", "gradiva/convert/test_albumentations_exact.py::test_bytes"),
+    ),
     "rescale_normalize": ("DALI has none", "ops/image/test_rescale_normalize.py::test_values"),
     "smart_resize": ("DALI has none", "ops/image/test_smart_resize.py::test_sizes"),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),

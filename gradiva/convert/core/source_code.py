@@ -24,6 +24,9 @@ _NAMES = {
     "rand_augment": ("gradiva.auto_aug", "rand_augment"),
     "trivial_augment": ("gradiva.auto_aug", "trivial_augment"),
     "select": ("gradiva.auto_aug.core", "select"),
+    "apply": ("gradiva.convert.from_albumentations.steps", "apply"),
+    "choose": ("gradiva.convert.from_albumentations.steps", "choose"),
+    "recast": ("gradiva.convert.from_albumentations.steps", "recast"),
 }
 """The modules and functions that lines may use, by name: from where they are imported, and how."""
 _COMMENT = 90
