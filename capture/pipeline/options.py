@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
 from gradiva.capture.caches.options import CacheOptions
+from gradiva.capture.receipts.options import ReceiptOptions
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.runtime.affinity import thread_cpus
@@ -89,6 +90,7 @@ class PipelineKeywords(TypedDict, total=False):
     concurrency: OperatorConcurrency | str | None
     cache: str | os.PathLike[str] | None
     cache_bytes: int | None
+    with_receipt: bool | dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class PipelineOptions:
     stream_policy: StreamPolicy | None
     concurrency: OperatorConcurrency | None
     cache: CacheOptions | None
+    with_receipt: ReceiptOptions | None
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -194,6 +197,7 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             stream_policy=_member("stream_policy", StreamPolicy, given["stream_policy"]),
             concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
             cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
+            with_receipt=ReceiptOptions.checked(given["with_receipt"]),
         )
         for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
             given[name] = _flag(name, given[name])
