@@ -193,19 +193,6 @@ Outputs = tuple[TensorListCPU | TensorListGPU, ...]
 """What a run returns: a batch of each output."""
 
 
-class ReceivedOutputs(tuple[TensorListCPU | TensorListGPU, ...]):
-    """What a run returns of a pipeline with receipts."""
-
-    receipt: Any
-    """The `Receipt` of these batches."""
-
-    @staticmethod
-    def of(outputs: Outputs, receipt: Any) -> ReceivedOutputs:
-        made = ReceivedOutputs(outputs)
-        made.receipt = receipt
-        return made
-
-
 def to_output(batch: Batch) -> TensorListCPU | TensorListGPU:
     """A batch as a run returns it."""
     return TensorListCPU.of(batch) if on_cpu(batch.data) else TensorListGPU.of(batch)

@@ -38,14 +38,14 @@ from .checkpoint import Restored
 from .epochs import Epochs
 from .executor import Executor
 from .options import PipelineOptions
-from .outputs import Outputs, ReceivedOutputs, release, to_output
+from .outputs import Outputs, release, to_output
 from .source_plan import SourcePlan
 
 if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
     from gradiva.capture.caches import places as cache_places
+    from gradiva.capture.receipts import receipt as receipt_forms
     from gradiva.capture.receipts import record as receipts
-    from gradiva.capture.receipts.receipt import Receipt
     from gradiva.ops.external_source.workers.pool import ProcessPool
 
 __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
@@ -55,6 +55,7 @@ processes = lazy_module("gradiva.ops.external_source.workers.pool")
 if not TYPE_CHECKING:
     cache_places = lazy_module("gradiva.capture.caches.places")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
+    receipt_forms = lazy_module("gradiva.capture.receipts.receipt")
     receipts = lazy_module("gradiva.capture.receipts.record")
 
 _NO_STREAM = (None, 0, -1)
@@ -225,7 +226,7 @@ class PipelineRuntime:
         self._gpu = gpu
         self._from_checkpoint = from_checkpoint
         self._in_use: Outputs = ()
-        self.receipt: Receipt | None = None
+        self.receipt: receipt_forms.Receipt | None = None
         """That of the last batch that was taken, where the pipeline makes receipts."""
         self.rates = epoch_rates.EpochRates(partial(_epoch_length, executor.plan))
 
@@ -264,7 +265,7 @@ class PipelineRuntime:
         if record is None:
             return outputs
         self.receipt = record.receipt
-        return ReceivedOutputs.of(outputs, record.receipt)
+        return receipt_forms.WithReceipt.of(outputs, record.receipt)
 
     def take_first(self, most: int) -> Outputs:
         """The next batch, of the first `most` of its samples, of which some may have been left
@@ -278,7 +279,7 @@ class PipelineRuntime:
         if record is None:
             return first
         self.receipt = record.select(kept)
-        return ReceivedOutputs.of(first, self.receipt)
+        return receipt_forms.WithReceipt.of(first, self.receipt)
 
     def check_stream(self, cuda_stream: object) -> None:
         """Raise OperatorTypeError for what is no CUDA stream, such as an input, and

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
-__all__ = ["Receipt", "ReceiptError", "canonical_json"]
+__all__ = ["Receipt", "ReceiptError", "WithReceipt", "canonical_json"]
+
+T = TypeVar("T")
 
 _FORMAT: Final = "gradiva_receipt"
 _VERSION: Final = 1
@@ -90,6 +92,18 @@ class Receipt(bytes):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Receipt.of, (self.batch, self.made_by)
+
+
+class WithReceipt(tuple[T, ...]):
+    """The outputs of a batch, with its receipt."""
+
+    receipt: Receipt
+
+    @staticmethod
+    def of(outputs: Iterable[T], receipt: Receipt) -> WithReceipt[T]:
+        made = WithReceipt(outputs)
+        made.receipt = receipt
+        return made
 
 
 def graph_digest(graph: Any) -> str:
