@@ -36,8 +36,9 @@ from gradiva.eager.execution.quarantine import collecting_in, isolated
 from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support.errors import (
     GradivaError,
-    OperatorRuntimeError,
     OperatorTypeError,
+    OperatorValueError,
+    SampleDataError,
     annotate_error,
     describe,
 )
@@ -165,19 +166,23 @@ class Reproducer:
                     findings.append(data)
                 try:
                     batches = self._read(node, source, one, receipt)
-                except (OperatorTypeError, OperatorRuntimeError):
-                    raise
-                except GradivaError as error:
-                    text = str(plan.program.locate(error, node))
-                    findings.append(Finding("file", text.partition("\n")[0]))
+                except (SampleDataError, OperatorValueError) as error:
+                    if isinstance(error, ReceiptError):
+                        raise
+                    findings.append(_unreadable(name, error))
                     return None
                 values.update({(node, output): made for output, made in enumerate(batches)})
         if in_step(values) is not None:
             findings += [Finding("file", f"{one.file}: {one.reason}") for one in noted]
             return None
-        for (node, source), one in zip(plan.sources.items(), said, strict=True):
-            findings += self._changed(node, source, values, one, options)
-        outputs = self._computed(plan, values, batch)
+        names = receipt.made_by.get("names", [[]] * len(said))
+        for (node, source), one, own in zip(plan.sources.items(), said, names, strict=True):
+            findings += self._changed(node, source, values, one, own, options)
+        try:
+            outputs = self._computed(plan, values, batch)
+        except SampleDataError as error:
+            findings.append(_unreadable(error.operator or "", error))
+            return None
         kept = batch.get("kept")
         return outputs if kept is None else tuple(made.select(kept) for made in outputs)
 
@@ -251,16 +256,30 @@ class Reproducer:
         return batches
 
     def _changed(
-        self, node: Node, source: Source, values: Values, said: Any, options: ReceiptOptions
+        self,
+        node: Node,
+        source: Source,
+        values: Values,
+        said: Any,
+        before: list[str],
+        options: ReceiptOptions,
     ) -> Iterator[Finding]:
-        """The samples of a source that have changed."""
+        """The samples of a source that have changed. before: the names of their files."""
         was = list(said["identities"])
         now = identities_of(node, source, values, options, self._pool, was)
         if len(was) != len(now):
             raise ReceiptError("the receipt has other samples than its source")
         names = values[node, 0].source_info()
         harmless = options.data == "stat"
-        yield from changed_samples(node.operator.name, names, was, now, harmless)
+        yield from changed_samples(node.operator.name, names, before, was, now, harmless)
+
+
+def _unreadable(operator: str, error: GradivaError) -> Finding:
+    """What is said of a sample that was read before, and cannot be read now."""
+    facts = [error.file or "", error.problem or str(error)]
+    if error.got:
+        facts.append(f"expected {error.expected}, got {error.got}")
+    return Finding("file", f"`{operator}`: {': '.join(filter(None, facts))}")
 
 
 class _NotedProgress(Progress):

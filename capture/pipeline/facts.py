@@ -121,9 +121,7 @@ def digest(pipe: Pipeline, batches: int = 100) -> str:
     Example:
         assert training(num_threads=2).digest(batches=20) == training(num_threads=8).digest(20)
     """
-    limits = "a positive integer"
-    with annotate_error("Pipeline.digest"):
-        count = integer(batches, 1, argument="batches", expected=limits, limits=limits)
+    count = _positive("Pipeline.digest", batches)
     runtime = pipe._built()
 
     def take() -> Outputs | None:
@@ -231,14 +229,9 @@ def trace(
     OperatorValueError for a `path` that cannot be written; OperatorRuntimeError while another
     trace is being recorded. Tracing changes no bit of any batch.
     """
-    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 1:
-        raise OperatorValueError(
-            operator="Pipeline.trace",
-            argument="batches",
-            expected="a positive integer",
-            got=repr(batches),
-        )
-    timeline = timelines.record_timeline(pipe._built().executor, batches)
+    timeline = timelines.record_timeline(
+        pipe._built().executor, _positive("Pipeline.trace", batches)
+    )
     if timeline.ended:
         pipe.reset()
     if path is not None:
@@ -283,6 +276,15 @@ def diagnose(
             ) from None
 
     return diagnosis.diagnose(runtime.executor, take, seconds, consumer)
+
+
+def _positive(operator: str, batches: Any) -> int:
+    """A number of batches. Raises OperatorValueError for what is none."""
+    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 1:
+        raise OperatorValueError(
+            operator=operator, argument="batches", expected="a positive integer", got=repr(batches)
+        )
+    return batches
 
 
 def _of(values: dict[str, Any], name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -84,14 +85,25 @@ def changed_data(operator: str, was: Any, now: Any) -> Finding | None:
 
 
 def changed_samples(
-    operator: str, names: Sequence[str], was: Sequence[str], now: Sequence[str], harmless: bool
+    operator: str,
+    names: Sequence[str],
+    before: Sequence[str],
+    was: Sequence[str],
+    now: Sequence[str],
+    harmless: bool,
 ) -> Iterator[Finding]:
-    """The samples that a reader delivers with other contents, by their files."""
+    """The samples that a reader delivers with other contents, by their files. names: of the files;
+    before: those of the receipt, without their folders; was, now: the identities of the samples."""
     changed = [sample for sample, one in enumerate(now) if one != was[sample]]
     for sample in changed[:_MOST_SAMPLES]:
         name = names[sample] or f"sample {sample}"
-        facts = f": it was {was[sample]}, and is {now[sample]}" if harmless else ""
-        text = f"{name}, sample {sample} of the batch, of `{operator}`, has changed{facts}"
+        text = f"{name}, sample {sample} of the batch, of `{operator}`, has changed"
+        if sample < len(before) and before[sample] != os.path.basename(names[sample]):
+            text = (
+                f"sample {sample} of the batch was {before[sample]}, and is {name}, of `{operator}`"
+            )
+        elif harmless:
+            text += f": it was {was[sample]}, and is {now[sample]}"
         yield Finding("file", text, harmless)
     if len(changed) > _MOST_SAMPLES:
         text = f"{len(changed) - _MOST_SAMPLES} further samples of `{operator}` have changed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,12 +122,14 @@ class ReceiptMaker:
         where = values[node, 0].provenance
         said: dict[str, Any] = {
             "operator": node.operator.name,
+            "names": [],
             "epoch": None,
             "data": self._contents(node, source),
             "identities": identities_of(node, source, values, self.options, pool),
         }
         if where is None:
             return said
+        said["names"] = [os.path.basename(name) for name in values[node, 0].source_info()]
         said["positions"] = where.positions.tolist()
         if where.indices is not None:
             said["indices"] = where.indices.tolist()
@@ -151,12 +154,19 @@ class ReceiptMaker:
     def of_outputs(
         self, said: Mapping[str, Any], number: int, outputs: Sequence[Batch], pool: WorkerPool
     ) -> BatchRecord:
-        """The record of a batch, from what `of_inputs` has said and the outputs."""
+        """The record of a batch, from what `of_inputs` has said and the outputs. number: how many
+        batches were read before."""
+        names = [one.pop("names") for one in said["sources"]]
         hash = self.options.hash
         digests = [sample_digests([batch], hash, pool) for batch in outputs]
         kinds = map(type_text, outputs)
         batch = {**said, "outputs": outputs_of(zip(kinds, digests, strict=True), hash)}
-        made_by = {**self._facts()[2], "batch": number, "batch_size": self._batch_size}
+        made_by = {
+            **self._facts()[2],
+            "batch": number,
+            "batch_size": self._batch_size,
+            "names": names,
+        }
         return BatchRecord(self.receipt(batch, made_by), digests, self)
 
 

@@ -45,8 +45,8 @@ class LoadedBatch(NamedTuple):
 
     positions, indices, names: of its samples, as of a `Batch`; progress: of its source. noted:
     samples that were left out or replaced. seconds: that it took to make. exporter: who has the
-    arrays that stay where they are (`shared_memory`). receipt: of the batch, where the pipeline makes
-    receipts.
+    arrays that stay where they are (`shared_memory`). receipt: of the batch, where the pipeline
+    makes receipts.
     """
 
     columns: tuple[Column, ...] = ()
