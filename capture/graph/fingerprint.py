@@ -31,8 +31,8 @@ from .graph import Edge, Graph, Node, Opaque
 _OURS = frozenset(("effect", "shared"))
 """Attributes that are not set by users."""
 
-_SHARDS = frozenset(("num_shards", "shard_id", "stick_to_shard", "pad_last_batch"))
-"""Arguments of readers that say which process reads a sample."""
+_SHARDING = frozenset(("num_shards", "shard_id", "stick_to_shard", "pad_last_batch", "sharding"))
+"""Arguments of readers that say which process reads a sample, and in which batch."""
 
 _LENGTH = 60
 _MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL"}
@@ -94,7 +94,7 @@ def _operator(graph: Graph, node: Node, numbers: dict[Node, int], anywhere: bool
     if isinstance(node.operator, SourceOperator):
         skipped |= PLACES
         if anywhere:
-            skipped |= _SHARDS
+            skipped |= _SHARDING
     for name, value in node.attributes:
         if name not in skipped and not _is_default(node, name, value):
             arguments[name] = _digested(value, anywhere)

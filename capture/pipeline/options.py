@@ -6,10 +6,9 @@ import enum
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from gradiva.capture.caches.options import CacheOptions
-from gradiva.capture.receipts.options import ReceiptOptions
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.runtime.affinity import thread_cpus
@@ -22,9 +21,16 @@ from gradiva.eager.support.errors import (
     describe,
     user_location,
 )
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
+
+if TYPE_CHECKING:
+    from gradiva.capture.receipts import options as receipts
+    from gradiva.capture.receipts.options import ReceiptOptions
+else:  # for few programs
+    receipts = lazy_module("gradiva.capture.receipts.options")
 
 __all__ = [
     "CPU_ONLY",
@@ -197,7 +203,7 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             stream_policy=_member("stream_policy", StreamPolicy, given["stream_policy"]),
             concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
             cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
-            with_receipt=ReceiptOptions.checked(given["with_receipt"]),
+            with_receipt=_receipts(given["with_receipt"]),
         )
         for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
             given[name] = _flag(name, given[name])
@@ -306,6 +312,13 @@ def _member(name: str, kind: type[E], value: Any) -> E | None:
         return value
     found = {member.value: member for member in kind}
     return found[_one_of(name, value.lower() if isinstance(value, str) else value, [*found])]
+
+
+def _receipts(value: Any) -> ReceiptOptions | None:
+    if value is None or value is False:
+        return None
+    made: ReceiptOptions | None = receipts.ReceiptOptions.checked(value)
+    return made
 
 
 def _checkpoint(value: Any) -> str | bytes | os.PathLike[str] | None:

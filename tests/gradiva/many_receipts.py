@@ -19,6 +19,7 @@ import numpy as np
 
 import gradiva
 from gradiva import fn, pipeline_def
+from gradiva.capture.pipeline.options import PipelineKeywords
 from gradiva.receipts import Receipt, Reproducer
 
 PHOTOGRAPHS = Path(gradiva.__file__).parent / "photographs"
@@ -38,7 +39,8 @@ def fill(folder: Path) -> None:
 def pipelines(folder: Path, rank: int = 0, world: int = 1, **options: Any) -> Iterator[Any]:
     """Pipelines of some kinds: random, in shards, with schedules, samples left out, a cache, mixed
     samples, and without a reader."""
-    root, given = str(folder), {"batch_size": 3, "num_threads": 2, "seed": 11, **options}
+    root = str(folder)
+    given: PipelineKeywords = {"batch_size": 3, "num_threads": 2, "seed": 11, **options}  # type: ignore[typeddict-item]
 
     @pipeline_def(**given)
     def random_crops() -> Any:
@@ -52,16 +54,21 @@ def pipelines(folder: Path, rank: int = 0, world: int = 1, **options: Any) -> It
     @pipeline_def(**given)
     def scheduled() -> Any:
         files, labels = fn.readers.file(
-            file_root=root, random_shuffle=True, shard_id=rank, num_shards=world,
+            file_root=root,
+            random_shuffle=True,
+            shard_id=rank,
+            num_shards=world,
             pad_last_batch=world > 1,
-        )  # fmt: skip
+        )
         images = fn.resize(fn.decoders.image(files, on_error="replace"), size=(16, 20))
         images = fn.brightness(images, brightness=gradiva.schedule({0: 0.5, 40: 1.5}, per="step"))
         amount = gradiva.schedule(lambda sample: sample % 7 / 7, per="sample")
         images = fn.saturation(images, saturation=amount)
         return fn.noise.gaussian(images, stddev=fn.random.uniform(range=[0.0, 9.0])), labels
 
-    @pipeline_def(**given, cache="ram")
+    with_cache: PipelineKeywords = {**given, "cache": "ram"}
+
+    @pipeline_def(**with_cache)
     def cached() -> Any:
         files, _ = fn.readers.file(file_root=root, shuffle_after_epoch=True)
         images = fn.resize(fn.decoders.image(files, on_error="skip"), size=(32, 16))

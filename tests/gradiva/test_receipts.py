@@ -143,19 +143,19 @@ def test_an_iterator_without_receipts(photos: Path) -> None:
 
 
 def source_of(values: list[int]) -> Callable[[Any], Any]:
-    return lambda info: np.int32([values[info.idx_in_epoch % len(values)]])
+    return lambda info: np.array([values[info.idx_in_epoch % len(values)]], np.int32)
 
 
 class Numbers:
     """An epoch of three batches."""
 
     def __iter__(self) -> Any:
-        return iter([[np.int32([one, one])] * 2 for one in range(3)])
+        return iter([[np.array([one, one], np.int32)] * 2 for one in range(3)])
 
 
 @pytest.mark.parametrize("source", [source_of([1, 2, 3, 4, 5]), Numbers()])
 def test_external_sources_are_read_from_the_beginning(source: Any) -> None:
-    given = {"cycle": True} if isinstance(source, Numbers) else {"batch": False}
+    given: dict[str, Any] = {"cycle": True} if isinstance(source, Numbers) else {"batch": False}
 
     @pipeline_def(batch_size=2, num_threads=1, seed=2)
     def numbers() -> Any:
