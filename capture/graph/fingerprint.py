@@ -22,7 +22,7 @@ import numpy as np
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
-from gradiva.ops.readers.core.argument_kinds import PLACES, SPEED, canonical
+from gradiva.ops.readers.core.argument_kinds import PLACES, SHARDS, SPEED, canonical
 from gradiva.ops.readers.core.source import SourceOperator
 
 from .builtin_ops import constant, random_key
@@ -31,7 +31,7 @@ from .graph import Edge, Graph, Node, Opaque
 _OURS = frozenset(("effect", "shared"))
 """Attributes that are not set by users."""
 
-_SHARDING = frozenset(("num_shards", "shard_id", "stick_to_shard", "pad_last_batch", "sharding"))
+_SHARDING = SHARDS | {"pad_last_batch", "sharding"}
 """Arguments of readers that say which process reads a sample, and in which batch."""
 
 _LENGTH = 60
@@ -53,6 +53,11 @@ def fingerprint(graph: Graph, anywhere: bool = False) -> dict[str, Any]:
         "operators": [_operator(graph, node, numbers, anywhere) for node in nodes],
         "outputs": [_value(edge, numbers) for edge in graph.outputs],
     }
+
+
+def shares_steps(node: Node) -> bool:
+    """Whether this is a reader that shares each step of an epoch with others."""
+    return bool(node.attribute("sharding") == "interleaved")
 
 
 def library_versions(graph: Graph) -> dict[str, str]:
@@ -95,6 +100,8 @@ def _operator(graph: Graph, node: Node, numbers: dict[Node, int], anywhere: bool
         skipped |= PLACES
         if anywhere:
             skipped |= _SHARDING
+        elif shares_steps(node):
+            skipped |= SHARDS
     for name, value in node.attributes:
         if name not in skipped and not _is_default(node, name, value):
             arguments[name] = _digested(value, anywhere)

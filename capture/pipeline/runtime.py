@@ -338,6 +338,17 @@ class PipelineRuntime:
         self.plan.iteration = iteration
         self.plan.states.reset(iteration)
 
+    def go_to(self, epoch: int, place: int) -> None:
+        """Let the readers go on there; they share steps with those of other processes. Batches that
+        were made ahead are thrown away."""
+
+        def go() -> None:
+            for reader in self.readers().values():
+                reader.go_to(epoch, place)
+            self.plan.reset()
+
+        self.executor.forget(go)
+
     def reset(self) -> bool:
         """Go to the start of the data again, if its end was reached. Returns whether it was."""
         if not (self.executor.reset() or self.setup.exhausted):

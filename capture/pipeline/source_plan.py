@@ -127,6 +127,7 @@ class SourcePlan:
         except GradivaError as error:
             raise self.program.locate(error, node) from error.__cause__
         source.nominal = self.batch_size
+        source.expect(self.batch_size)
         if self.stage is not None and node.device == "gpu":
             source.device = self.stage.device
         return source

@@ -29,6 +29,9 @@ from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
 from .sampling.sizes import sizes_of
+from .sharding.interleaved import InterleavedPlan, interleaved
+from .sharding.layouts import Share
+from .sharding.shard_schedule import LastBatchPolicy
 
 __all__ = ["TableSource", "opens_table", "table_openers"]
 
@@ -102,6 +105,8 @@ class TableSource(Source):
             plan = sharded(given, len(table), self._seed, order)
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
+            if given["sharding"] == "interleaved":
+                plan = _interleaved(plan, given, self.nominal)
             self._reads = reads = OriginReads(self, table, self._operator, given)
             self._opened = table, Cursor(plan)
             if table.storage is not None:
@@ -131,6 +136,34 @@ class TableSource(Source):
     def whole_length(self, epoch: int) -> int:
         plan = self._cursor.plan
         return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
+
+    @property
+    def shared_steps(self) -> InterleavedPlan | None:
+        plan = self._cursor.plan
+        return plan if isinstance(plan, InterleavedPlan) else None
+
+    def share_steps(self, share: Any = None, policy: Any = None) -> None:
+        cursor, now = self._cursor, self.shared_steps
+        place = cursor.plan.told(cursor.epoch, cursor.index)
+        if now is None:
+            assert isinstance(cursor.plan, ShardedPlan)
+            now = _interleaved(cursor.plan, self._arguments, self.nominal)
+        cursor.plan, cursor.index = interleaved(
+            now.common,
+            now.share if share is None else share,
+            now.policy if policy is None else policy,
+            self.nominal or now.count,
+        ).placed(cursor.epoch, place)
+        self._counted = ({}, {})
+
+    def go_to(self, epoch: int, place: int, turn: int = 0) -> None:
+        cursor = self._cursor
+        cursor.plan, cursor.index = cursor.plan.placed(epoch, place, turn)
+        cursor.epoch = epoch
+
+    def expect(self, batch_size: int) -> None:
+        if self._opened is not None and self.shared_steps is not None:
+            self._cursor.fit(batch_size)
 
     def begin(self, count: int) -> None:
         if self._opened is not None and self._ahead is not None:
@@ -274,14 +307,15 @@ class TableSource(Source):
 
     def batches(self, epoch: int, batch_size: int) -> int | None:
         cursor = self._cursor
-        found = cursor.plan.for_batches(batch_size, cursor.index)
+        found = cursor.plan.fitted(batch_size, cursor.epoch, cursor.index)[0]
         return found.batches(epoch, batch_size) if found.bucketed else None
 
     def bucket(self, bucket: Any) -> None:
         table, cursor = self._open()
         plan = cursor.plan
         assert isinstance(plan, ShardedPlan)
-        if isinstance(plan, BucketPlan) and plan.bucket == bucket:
+        known = plan.common if isinstance(plan, InterleavedPlan) else plan
+        if isinstance(known, BucketPlan) and known.bucket == bucket:
             return
         if cursor.index:
             raise op.OperatorValueError(
@@ -289,10 +323,15 @@ class TableSource(Source):
             )
         self._counted = ({}, {})
         plain = sharded(self._arguments, len(table), plan.seed, plan.order)
-        cursor.plan = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
+        found = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
+        if isinstance(plan, InterleavedPlan):
+            cursor.plan = interleaved(_alone(found), plan.share, plan.policy, plan.count)
+        else:
+            cursor.plan = found
 
     def most_at_once(self) -> int | None:
         plan = self._cursor.plan
+        plan = plan.common if isinstance(plan, InterleavedPlan) else plan
         if not isinstance(plan, BucketPlan):
             return None
         bucket = plan.bucket
@@ -347,6 +386,18 @@ class TableSource(Source):
     def set_state(self, state: dict[str, Any]) -> None:
         self._counted = ({}, {})
         self._cursor.set_state(state)
+
+
+def _alone(plan: ShardedPlan) -> ShardedPlan:
+    """The plan of all shards together."""
+    return replace(plan.of_process(1, 0), pad=False)
+
+
+def _interleaved(plan: ShardedPlan, given: dict[str, Any], count: int | None) -> InterleavedPlan:
+    """The plan of a reader that shares each step with others."""
+    policy = LastBatchPolicy.FILL if given["pad_last_batch"] else LastBatchPolicy.PARTIAL
+    share = Share(given["shard_id"], given["num_shards"])
+    return interleaved(_alone(plan), share, policy, count)
 
 
 def with_column(records: Records, more: op.Batch, where: op.Provenance) -> Records:

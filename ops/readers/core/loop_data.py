@@ -55,8 +55,13 @@ class LoopLength:
         of an epoch whose batches are buckets."""
         epoch, left, length = self._begun or self._place()
         whole = self._source.batches(epoch, self._batch_size)
+        if whole is not None and left != length:
+            plan = self._source.shared_steps
+            return (
+                None if plan is None else int(plan.batches_from(epoch, (length or 0) - (left or 0)))
+            )
         if whole is not None:
-            return whole if left == length else None
+            return whole
         return None if left is None else -(-max(left, 0) // self._batch_size)
 
 

@@ -307,6 +307,7 @@ class Reader:
                 if bucket is not None:
                     self._source.bucket(bucket)
                 batch_size = batch_size or self._source.most_at_once()
+                self._source.expect(batch_size or 1)
         epoch: SizedIterator
         if capture:
             ahead = LoopData(self, self._source, batch_size, pool)

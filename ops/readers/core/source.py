@@ -160,6 +160,26 @@ class Source(ABC):
         `Plan` (`ops/readers/core/plan.py`)."""
         return ()
 
+    @property
+    def shared_steps(self) -> Any:
+        """The plan of a reader that shares each step of an epoch with others, an `InterleavedPlan`
+        (`ops/readers/sharding/interleaved.py`); None for all other sources."""
+        return None
+
+    def share_steps(self, share: Any = None, policy: Any = None) -> None:
+        """Share each step of an epoch with others from now on: the `Share` of this process, and the
+        policy of the last step; None for those that it has. Only before the first batch.
+        Raises OperatorTypeError for a source that cannot."""
+        raise OperatorTypeError("only readers can share the steps of an epoch")
+
+    def go_to(self, epoch: int, place: int, turn: int = 0) -> None:
+        """Go to the place in an epoch where a state has left it, for a source that shares steps.
+        turn: the worker that takes the first step from there."""
+        raise OperatorTypeError("only readers can share the steps of an epoch")
+
+    def expect(self, batch_size: int) -> None:
+        """It will be read in batches of at most so many samples."""
+
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
 

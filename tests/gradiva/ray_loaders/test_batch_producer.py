@@ -14,9 +14,9 @@ from gradiva import fn, pipeline_def, types
 from gradiva.capture.graph import fingerprint
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.ops.readers.core.source import EpochPart
+from gradiva.ops.readers.sharding.shard_schedule import EpochPosition, ShardSchedule
 from gradiva.plugin.numpy import DALIRaggedIterator
 from gradiva.plugin.ray.batch_producer import BatchProducer
-from gradiva.plugin.ray.shard_schedule import EpochPosition, ShardSchedule
 
 SIZE = 7
 
