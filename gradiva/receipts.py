@@ -29,7 +29,7 @@ from gradiva.capture.receipts.comparison import (
 from gradiva.capture.receipts.digests import sample_digests, type_text
 from gradiva.capture.receipts.options import ReceiptOptions
 from gradiva.capture.receipts.receipt import Receipt, ReceiptError
-from gradiva.capture.receipts.record import identities_of, outputs_of, versions_of
+from gradiva.capture.receipts.record import identities_of, outputs_of, used_outputs, versions_of
 from gradiva.capture.runtime.dropped_samples import in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, check_gpu
 from gradiva.eager.execution.quarantine import collecting_in, isolated
@@ -266,7 +266,7 @@ class Reproducer:
     ) -> Iterator[Finding]:
         """The samples of a source that have changed. before: the names of their files."""
         was = list(said["identities"])
-        now = identities_of(node, source, values, options, self._pool, was)
+        now = identities_of(node, used_outputs(node, source), values, options, self._pool, was)
         if len(was) != len(now):
             raise ReceiptError("the receipt has other samples than its source")
         names = values[node, 0].source_info()

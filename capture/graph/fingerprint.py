@@ -103,7 +103,9 @@ def _operator(graph: Graph, node: Node, numbers: dict[Node, int], anywhere: bool
         elif shares_steps(node):
             skipped |= SHARDS
     for name, value in node.attributes:
-        if name not in skipped and not _is_default(node, name, value):
+        if anywhere and name == "shared" and value:
+            arguments[name] = _digested(value)  # one random value for all samples
+        elif name not in skipped and not _is_default(node, name, value):
             arguments[name] = _digested(value, anywhere)
     for edge in node.inputs:
         if edge.argument == "key":

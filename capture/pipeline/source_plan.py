@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.graph.liveness import outputs_counted, outputs_read
+from gradiva.capture.graph.liveness import outputs_looked_at, outputs_read
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
@@ -92,9 +92,7 @@ class SourcePlan:
                 if node.operator.only_if_read and not used:
                     continue
                 self.sources[node] = source = self._open(node, node.operator)
-                looked_at = used - outputs_counted(graph, node)
-                source.counted = not looked_at
-                used = looked_at or used
+                used, source.counted = outputs_looked_at(graph, node)
                 source.used = used if len(used) < len(node.type) else None
                 if recipes_of(graph):
                     source.left, source.known = cache_reads.reads_of_caches(graph, node)

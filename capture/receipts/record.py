@@ -29,7 +29,14 @@ from .digests import combined, sample_digests, type_text
 from .options import ReceiptOptions
 from .receipt import Receipt, graph_digest
 
-__all__ = ["BatchRecord", "ReceiptMaker", "identities_of", "outputs_of", "versions_of"]
+__all__ = [
+    "BatchRecord",
+    "ReceiptMaker",
+    "identities_of",
+    "outputs_of",
+    "used_outputs",
+    "versions_of",
+]
 
 _IDENTITY_BYTES = 16
 _PACKAGES = ("numpy", "numba", "simplejpeg", "opencv-python-headless", "pillow", "soundfile", "av")
@@ -78,6 +85,8 @@ class ReceiptMaker:
         self._lock = threading.Lock()
         self._known: tuple[dict[str, Any], str, dict[str, Any]] | None = None
         self._data: dict[Node, Any] = {}
+        self.used: dict[Node, Sequence[int]] = {}
+        """The outputs of a source that somebody reads, if the source does not know that."""
 
     def _facts(self) -> tuple[dict[str, Any], str, dict[str, Any]]:
         """The fingerprint of the graph, its digest, and the versions: made once."""
@@ -119,13 +128,15 @@ class ReceiptMaker:
     def _source(
         self, node: Node, source: Source, values: Values, pool: WorkerPool
     ) -> dict[str, Any]:
+        used = self.used.get(node)
+        used = used_outputs(node, source) if used is None else used
         where = values[node, 0].provenance
         said: dict[str, Any] = {
             "operator": node.operator.name,
             "names": [],
             "epoch": None,
             "data": self._contents(node, source),
-            "identities": identities_of(node, source, values, self.options, pool),
+            "identities": identities_of(node, used, values, self.options, pool),
         }
         if where is None:
             return said
@@ -180,17 +191,16 @@ def outputs_of(outputs: Iterable[tuple[str, Sequence[bytes]]], hash: str) -> lis
 
 def identities_of(
     node: Node,
-    source: Source,
+    used: Sequence[int],
     values: Values,
     options: ReceiptOptions,
     pool: WorkerPool,
     like: Sequence[str] = (),
 ) -> list[str]:
-    """What identifies each sample of a source, of those outputs that somebody reads. like: earlier
-    ones, whose form is taken: a digest of the contents where they have one."""
-    used = range(len(node.type)) if source.used is None else sorted(source.used)
+    """What identifies each sample of a source, of these outputs. like: earlier ones, whose form is
+    taken: a digest of the contents where they have one."""
     batches = [values[node, output] for output in used]
-    if source.counted or not batches:
+    if not batches:
         return []
     known: list[list[str | None]] = []
     if options.data == "stat":
@@ -212,6 +222,13 @@ def identities_of(
             CONTENTS + other if own is None else own for own, other in zip(found, made, strict=True)
         ]
     return [one for one in found if one is not None]
+
+
+def used_outputs(node: Node, source: Source) -> Sequence[int]:
+    """The outputs of a source that somebody reads."""
+    if source.counted:
+        return ()
+    return range(len(node.type)) if source.used is None else sorted(source.used)
 
 
 def _digests(batches: Sequence[Batch], hash: str, pool: WorkerPool) -> list[str]:
