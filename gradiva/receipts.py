@@ -32,6 +32,7 @@ from gradiva.capture.receipts.receipt import Receipt, ReceiptError
 from gradiva.capture.receipts.record import identities_of, outputs_of, used_outputs, versions_of
 from gradiva.capture.runtime.dropped_samples import in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, check_gpu
+from gradiva.eager.contexts.checkpoint_files import UNFIT_VALUES
 from gradiva.eager.execution.quarantine import collecting_in, isolated
 from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support.errors import (
@@ -134,10 +135,10 @@ class Reproducer:
                 findings.append(Finding("seed", said, True))
             try:
                 outputs = self._made(given, findings)
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            except UNFIT_VALUES as error:
                 if isinstance(error, GradivaError):
                     raise
-                raise ReceiptError(f"the receipt makes no sense: {error!r}") from error
+                raise ReceiptError(f"the receipt makes no sense: {error!r}") from None
             if outputs is None:
                 return Reproduction(given, None, False, tuple(findings))
             batch = given.batch
