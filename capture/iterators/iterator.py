@@ -144,6 +144,7 @@ class PipelineIterator(IteratorEpochs):
         sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
         if sources[0].shared_steps is not None:
             for pipe in self._pipes:
+                pipe._built().check_unused()
                 for reader in readers_that_share(pipe):
                     reader.share_steps(policy=self._policy)
         self._shards = [Shards.of(source, self.batch_size) for source in sources]
@@ -268,7 +269,7 @@ class PipelineIterator(IteratorEpochs):
                 )
         self._done = before.pop()
         if self._shares:
-            self._count_from(self._shares[0])
+            self._count_from(self._shares[0].epoch)
             return
         if self._given is not None:
             self._epoch, self._done, self._dropping = self._given.place(self._done)
@@ -283,10 +284,10 @@ class PipelineIterator(IteratorEpochs):
         """The readers whose epochs count, if they share each step of an epoch with others."""
         return [shards.shared for shards in self._shards if shards.shared is not None]
 
-    def _count_from(self, reader: Source) -> None:
-        """Go to the place of a reader that shares steps, before its first batch is made."""
-        self._epoch = reader.epoch
-        self._done = reader.shared_steps.begun_steps(self._epoch)
+    def _count_from(self, epoch: int) -> None:
+        """Count on from where this epoch is read from, by readers that share steps."""
+        self._epoch = epoch
+        self._done = self._shares[0].shared_steps.begun_steps(epoch)
         self._ended = False
         if self._done and self._over():
             self._done = 0
@@ -325,7 +326,8 @@ class PipelineIterator(IteratorEpochs):
             for pipe, place in zip(self._pipes, places, strict=True):
                 pipe._built().go_to(*place)
             self._waiting = []
-            self._count_from(self._shares[0])
+            # Not where the readers are: they go on already.
+            self._count_from(places[0].epoch)
 
     def _end(self) -> None:
         self._ended = True

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradiva.ops.readers.core.source import Source
-from gradiva.ops.readers.sharding.shard_schedule import LastBatchPolicy, begin_of
+from gradiva.ops.readers.core.source import LastBatchPolicy, Source, begin_of
 
 __all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
 

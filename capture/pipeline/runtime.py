@@ -322,12 +322,16 @@ class PipelineRuntime:
     def follow(self, epochs: Epochs) -> None:
         """Let batches end with the epochs of a reader. Raises OperatorRuntimeError after the first
         batch."""
+        self.check_unused()
+        self.plan.epochs = epochs
+
+    def check_unused(self) -> None:
+        """Raise OperatorRuntimeError after the first batch."""
         if self.executor.started:
             raise OperatorRuntimeError(
                 "the pipeline was run before: its batches do not end with the reader's epochs; "
                 "make a new pipeline for the iterator"
             )
-        self.plan.epochs = epochs
 
     def begin_at(self, epoch: int, iteration: int) -> None:
         """Let the readers begin with this epoch, and count batches on from `iteration`. Only before

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.provenance import Progress
 from gradiva.ops.readers.core.cursor import Cursor, PlanProgress
 from gradiva.ops.readers.core.order import Order
@@ -29,9 +30,11 @@ from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
 from .sampling.sizes import sizes_of
-from .sharding.interleaved import InterleavedPlan, interleaved
-from .sharding.layouts import Share
-from .sharding.shard_schedule import LastBatchPolicy
+
+if TYPE_CHECKING:
+    from .sharding import interleaved as sharing
+else:  # for few programs
+    sharing = lazy_module("gradiva.ops.readers.sharding.interleaved")
 
 __all__ = ["TableSource", "opens_table", "table_openers"]
 
@@ -106,7 +109,7 @@ class TableSource(Source):
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
             if given["sharding"] == "interleaved":
-                plan = _interleaved(plan, given, self.nominal)
+                plan = sharing.of_reader(plan, given, self.nominal)
             self._reads = reads = OriginReads(self, table, self._operator, given)
             self._opened = table, Cursor(plan)
             if table.storage is not None:
@@ -138,17 +141,18 @@ class TableSource(Source):
         return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
 
     @property
-    def shared_steps(self) -> InterleavedPlan | None:
+    def shared_steps(self) -> sharing.InterleavedPlan | None:
         plan = self._cursor.plan
-        return plan if isinstance(plan, InterleavedPlan) else None
+        shares = isinstance(plan, ShardedPlan) and plan.shares_steps
+        return cast("sharing.InterleavedPlan", plan) if shares else None
 
     def share_steps(self, share: Any = None, policy: Any = None) -> None:
         cursor, now = self._cursor, self.shared_steps
         place = cursor.plan.told(cursor.epoch, cursor.index)
         if now is None:
             assert isinstance(cursor.plan, ShardedPlan)
-            now = _interleaved(cursor.plan, self._arguments, self.nominal)
-        cursor.plan, cursor.index = interleaved(
+            now = sharing.of_reader(cursor.plan, self._arguments, self.nominal)
+        cursor.plan, cursor.index = sharing.interleaved(
             now.common,
             now.share if share is None else share,
             now.policy if policy is None else policy,
@@ -198,8 +202,12 @@ class TableSource(Source):
             )
         place = epoch, position, position + 1
         count = self.nominal or 1
+        self.expect(count)
         begin = self._cursor.plan.batch_of(epoch, position, count, self.across)
         progress = self._progress(begin, count)
+        if self.shared_steps is not None:
+            step = self.shared_steps.step_of(epoch, position)
+            progress = progress if step is None else progress.in_epoch(step)
         return self._load(plan.indices(*place), plan.positions(*place), progress, pool)
 
     def read_part(self, part: EpochPart, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
@@ -314,7 +322,8 @@ class TableSource(Source):
         table, cursor = self._open()
         plan = cursor.plan
         assert isinstance(plan, ShardedPlan)
-        known = plan.common if isinstance(plan, InterleavedPlan) else plan
+        shared = self.shared_steps
+        known = plan if shared is None else shared.common
         if isinstance(known, BucketPlan) and known.bucket == bucket:
             return
         if cursor.index:
@@ -324,14 +333,14 @@ class TableSource(Source):
         self._counted = ({}, {})
         plain = sharded(self._arguments, len(table), plan.seed, plan.order)
         found = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
-        if isinstance(plan, InterleavedPlan):
-            cursor.plan = interleaved(_alone(found), plan.share, plan.policy, plan.count)
-        else:
-            cursor.plan = found
+        cursor.plan = found
+        if shared is not None:
+            common = sharing.whole_of(found)
+            cursor.plan = sharing.interleaved(common, shared.share, shared.policy, shared.count)
 
     def most_at_once(self) -> int | None:
-        plan = self._cursor.plan
-        plan = plan.common if isinstance(plan, InterleavedPlan) else plan
+        shared = self.shared_steps
+        plan = self._cursor.plan if shared is None else shared.common
         if not isinstance(plan, BucketPlan):
             return None
         bucket = plan.bucket
@@ -386,18 +395,6 @@ class TableSource(Source):
     def set_state(self, state: dict[str, Any]) -> None:
         self._counted = ({}, {})
         self._cursor.set_state(state)
-
-
-def _alone(plan: ShardedPlan) -> ShardedPlan:
-    """The plan of all shards together."""
-    return replace(plan.of_process(1, 0), pad=False)
-
-
-def _interleaved(plan: ShardedPlan, given: dict[str, Any], count: int | None) -> InterleavedPlan:
-    """The plan of a reader that shares each step with others."""
-    policy = LastBatchPolicy.FILL if given["pad_last_batch"] else LastBatchPolicy.PARTIAL
-    share = Share(given["shard_id"], given["num_shards"])
-    return interleaved(_alone(plan), share, policy, count)
 
 
 def with_column(records: Records, more: op.Batch, where: op.Provenance) -> Records:

@@ -217,8 +217,9 @@ def _problem(source: Source) -> str | None:
         return "only readers know which sample stands where; an external source does not"
     if (source.meta() or {}).get("number_of_shards", 1) > 1:
         return "the reader of a loader has the whole data set: leave `num_shards` out"
-    if plans[0].bucketed:
+    plan = plans[0] if source.shared_steps is None else source.shared_steps.common
+    if plan.bucketed:
         return "loaders know no buckets"
-    if plans[0].for_batches(1, 0) != plans[0].for_batches(2, 0):
+    if plan.for_batches(1, 0) != plan.for_batches(2, 0):
         return "this order depends on the batch size, which differs between numbers of trainers"
     return None

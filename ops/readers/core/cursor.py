@@ -178,6 +178,10 @@ class PlanProgress(Progress):
     def numbers(self, positions: op.Int64Array) -> op.Int64Array:
         return self._plan.numbers(positions, self._counted[1])
 
+    def in_epoch(self, step: int) -> PlanProgress:
+        """That of the batch with this number in its epoch."""
+        return self.at_step(self._before() + step)
+
     def at_step(self, step: int) -> PlanProgress:
         made = PlanProgress(self._plan, (self.epoch or 0, self._start), self._count, self._counted)
         made.known_step = step

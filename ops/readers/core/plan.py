@@ -171,6 +171,11 @@ class ShardedPlan:
             )
 
     @property
+    def shares_steps(self) -> bool:
+        """Whether the shards share each step of an epoch."""
+        return False
+
+    @property
     def fills(self) -> bool:
         return self.pad
 

@@ -6,6 +6,7 @@ stream of samples; the same position always is the same sample, whatever the bat
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
@@ -25,12 +26,14 @@ from gradiva.eager.values.value import Symbolic
 __all__ = [
     "Arrangement",
     "EpochPart",
+    "LastBatchPolicy",
     "Names",
     "SamplesAgain",
     "Source",
     "SourceOperator",
     "ValueEqual",
     "arranged",
+    "begin_of",
     "source_operator",
 ]
 
@@ -63,6 +66,31 @@ class Arrangement(ABC):
     @abstractmethod
     def arrange(self, values: tuple[Any, ...]) -> Any:
         """What users get of these outputs, and of those that the arguments add at the end."""
+
+
+class LastBatchPolicy(enum.Enum):
+    """What to do with the last batch of an epoch, where the samples do not fill it.
+
+    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
+    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
+    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
+    With interleaved shards, an epoch always ends with a step: FILL repeats its last sample.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+def begin_of(batch: int, batches: int, length: int, batch_size: int) -> int:
+    """The first sample of a batch in an epoch of so many batches and samples, none of them empty.
+
+    The last batches of a short shard are smaller, so that it has as many as the others. Batches of
+    one sample cannot be smaller: then the last one is empty.
+    """
+    if batch_size == 1:
+        return min(batch, length)
+    return max(0, min(batch * batch_size, length - (batches - batch)))
 
 
 class EpochPart(NamedTuple):

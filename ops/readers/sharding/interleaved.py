@@ -20,7 +20,7 @@ from gradiva.ops.readers.sampling.bucket_plan import BucketPlan
 from .layouts import ALONE, Batches, Layout, Share, cut_layout, even_layout
 from .shard_schedule import LastBatchPolicy, ShardSchedule
 
-__all__ = ["InterleavedPlan", "interleaved"]
+__all__ = ["InterleavedPlan", "interleaved", "of_reader"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class InterleavedPlan(ShardedPlan):
                 "samples, some would be empty",
                 argument="num_shards",
             )
+
+    @property
+    def shares_steps(self) -> bool:
+        return True
 
     @property
     def fills(self) -> bool:
@@ -156,6 +160,17 @@ class InterleavedPlan(ShardedPlan):
         trainers come before its next step."""
         return self.layout(epoch).place(batches)
 
+    def step_of(self, epoch: int, place: int) -> int | None:
+        """The number, in the whole epoch, of the step that has a place of it; None where that is
+        not known."""
+        if self.own_batches:
+            return None
+        schedule, length = self.schedule(), self.order.length(epoch)
+        step = min(place // schedule.global_batch, schedule.steps(length) - 1)
+        while step and schedule.span(step, 0, length)[0] > place:
+            step -= 1
+        return step + (schedule.span(step, 0, length)[1] <= place)
+
     def batch_of(self, epoch: int, place: int, count: int, across: bool) -> tuple[int, int]:
         return epoch, -1
 
@@ -222,6 +237,18 @@ class InterleavedPlan(ShardedPlan):
 
     def fresh(self) -> dict[str, Any]:
         return {"_kept": {}}
+
+
+def of_reader(plan: ShardedPlan, given: dict[str, Any], count: int | None) -> InterleavedPlan:
+    """The plan of a reader that shares each step with others, from the one of its shard. given: its
+    arguments; count: samples of a batch."""
+    policy = LastBatchPolicy.FILL if given["pad_last_batch"] else LastBatchPolicy.PARTIAL
+    return interleaved(whole_of(plan), Share(plan.shard_id, plan.num_shards), policy, count)
+
+
+def whole_of(plan: ShardedPlan) -> ShardedPlan:
+    """The plan of all shards together, in their batches."""
+    return replace(plan.of_process(1, 0), pad=False)
 
 
 def _alike(start: int, stop: int) -> float:

@@ -7,39 +7,13 @@ order. So one number says what was consumed, and a run can continue with any num
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.ops.readers.core.source import EpochPart
+from gradiva.ops.readers.core.source import EpochPart, LastBatchPolicy, begin_of
 
-__all__ = ["EpochPosition", "LastBatchPolicy", "ShardSchedule", "begin_of"]
-
-
-class LastBatchPolicy(enum.Enum):
-    """What to do with the last batch of an epoch, where the samples do not fill it.
-
-    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
-    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
-    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
-    With interleaved shards, an epoch always ends with a step: FILL repeats its last sample.
-    """
-
-    FILL = 0
-    DROP = 1
-    PARTIAL = 2
-
-
-def begin_of(batch: int, batches: int, length: int, batch_size: int) -> int:
-    """The first sample of a batch in an epoch of so many batches and samples, none of them empty.
-
-    The last batches of a short shard are smaller, so that it has as many as the others. Batches of
-    one sample cannot be smaller: then the last one is empty.
-    """
-    if batch_size == 1:
-        return min(batch, length)
-    return max(0, min(batch * batch_size, length - (batches - batch)))
+__all__ = ["EpochPosition", "LastBatchPolicy", "ShardSchedule"]
 
 
 @dataclass(frozen=True)

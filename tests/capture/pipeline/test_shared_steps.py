@@ -236,6 +236,27 @@ def test_refusals() -> None:
         pipes(1, checkpoint=other)[0].build()
 
 
+def test_one_sample_and_schedules() -> None:
+    """A schedule by steps counts those of all processes; a single sample knows its step."""
+
+    @pipeline_def(num_threads=1, seed=7)
+    def scheduled(**arguments: Any) -> Any:
+        labels = fn.readers.file(**files(**arguments))[1]
+        return labels, labels * gradiva.schedule({0: 0.0, 100: 100.0}, per="step")
+
+    found: dict[int, float] = {}
+    for rank in range(2):
+        pipe = scheduled(batch_size=6, num_shards=2, shard_id=rank)
+        for step in range(7):
+            labels, values = (batch.as_array().ravel() for batch in pipe.run())
+            np.testing.assert_allclose(values, labels * float(step))
+            if step < 5:
+                found.update(zip(labels.tolist(), values.tolist(), strict=True))
+        label, value = (float(np.asarray(one).ravel()[0]) for one in pipe.sample(0, 40))
+        assert value == label * 3
+    assert len(found) == SIZE
+
+
 # Dynamic mode.
 
 

@@ -18,6 +18,7 @@ from gradiva.ops.readers.sampling.sampling_arguments import buckets_of
 from gradiva.ops.readers.sharding.interleaved import InterleavedPlan, interleaved
 from gradiva.ops.readers.sharding.layouts import Share
 from gradiva.ops.readers.sharding.shard_schedule import LastBatchPolicy
+from tests.tiers import is_quick
 
 FILL, DROP, PARTIAL = LastBatchPolicy.FILL, LastBatchPolicy.DROP, LastBatchPolicy.PARTIAL
 SIZE = 97
@@ -149,7 +150,9 @@ def flat(steps: list[list[int]]) -> list[int]:
 
 
 @pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 30))]
+)
 def test_random_changes(name: str, seed: int) -> None:
     """Trainers and workers come and go in the middle of epochs: each sample of each epoch once,
     and the same samples up to each state as without changes."""
@@ -175,7 +178,10 @@ def test_random_changes(name: str, seed: int) -> None:
         assert Counter(seen[epoch]) == wanted(whole, epoch)
 
 
-@pytest.mark.parametrize("name", PLANS)
+FEW = [name if name == "plain" else pytest.param(name, marks=pytest.mark.full) for name in PLANS]
+
+
+@pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("policy", LastBatchPolicy)
 def test_equal_steps_of_one_global_batch(name: str, policy: LastBatchPolicy) -> None:
     """Bit by bit for all divisors, with any number of workers, and where a state is continued."""
@@ -198,7 +204,7 @@ def test_equal_steps_of_one_global_batch(name: str, policy: LastBatchPolicy) -> 
 
 def test_no_batch_is_empty() -> None:
     """Unless fewer samples than trainers are left, or batches are of one sample."""
-    for size in range(9, 80):
+    for size in range(9, 80, 9 if is_quick() else 1):
         common = ShardedPlan(size, 5, True)
         for world in range(1, 9):
             for count in (2, 3, 5):
