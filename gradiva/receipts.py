@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.types.provenance import Progress
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.source import SamplesAgain, Source
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Finding", "Receipt", "ReceiptError", "Reproducer", "Reproduction", "reproduce"]
 
@@ -92,7 +95,8 @@ def reproduce(receipt: Receipt | str | bytes, pipeline: Pipeline) -> Reproductio
         found = gradiva.receipts.reproduce(line, training())
         assert found.reproduced, found
     """
-    return Reproducer(pipeline).reproduce(receipt)
+    with Reproducer(pipeline) as maker:
+        return maker.reproduce(receipt)
 
 
 class Reproducer:
@@ -113,6 +117,19 @@ class Reproducer:
         self._plan: SourcePlan | None = None
         self._replayed: dict[Node, int] = {}
         """How many batches were read of sources that cannot go back."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the data, and free the streams of a GPU; also at the end of a `with` block."""
+        plan, self._plan = self._plan, None
+        if plan is not None:
+            plan.close()
+            plan.close_stage()
 
     def reproduce(self, receipt: Receipt | str | bytes) -> Reproduction:
         """See the function of this name."""
@@ -207,9 +224,8 @@ class Reproducer:
         if plan is None or (plan.seed, plan.batch_size) != (seed, size) or self._is_past(receipt):
             stage = None
             gpu = self._pipe._definition.gpu
-            if plan is not None:
-                plan.close()
-            elif check_gpu(self._recorded, gpu, lambda error, _: error):
+            self.close()
+            if check_gpu(self._recorded, gpu, lambda error, _: error):
                 stage = DeviceStage(gpu, 1, 1)
             graph = optimize(self._recorded)
             self._plan = plan = SourcePlan(graph, size, seed, self._pool, None, stage)

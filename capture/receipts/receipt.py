@@ -79,7 +79,8 @@ class Receipt(bytes):
         check, digest, made_by = (said.pop(name, None) for name in ("check", "digest", "made_by"))
         for name, kind in _KINDS.items():
             value = said.get(name)
-            if type(value) is not kind or (kind is int and not 0 <= value < 1 << 64):
+            far = isinstance(value, int) and not 0 <= value < 1 << 64
+            if type(value) is not kind or far:
                 raise ReceiptError(f"the receipt has no `{name}` that makes sense")
         if not isinstance(made_by, dict) or not isinstance(digest, str):
             raise ReceiptError("the receipt has no `made_by` or no `digest` that makes sense")

@@ -58,22 +58,23 @@ def run(options: argparse.Namespace) -> int:
         check_folder(Path(options.save).absolute().parent, options.save, "reproduce")
     lines = [*_lines(options.receipt)]
     pipe = made(*only_pipeline(options.pipeline))
-    maker, found, good = Reproducer(pipe, options.threads), 0, 0
-    for place, line in lines:
-        try:
-            receipt = Receipt.read(line)
-            if not receipt.hex().startswith(options.only.lower()):
+    found = good = 0
+    with Reproducer(pipe, options.threads) as maker:
+        for place, line in lines:
+            try:
+                receipt = Receipt.read(line)
+                if not receipt.hex().startswith(options.only.lower()):
+                    continue
+                result = maker.reproduce(receipt)
+            except ReceiptError as error:
+                found += 1
+                _tell_error(place, error, options.json)
                 continue
-            result = maker.reproduce(receipt)
-        except ReceiptError as error:
             found += 1
-            _tell_error(place, error, options.json)
-            continue
-        found += 1
-        good += result.reproduced
-        _tell(result, options.json)
-        if options.save is not None and result.outputs is not None:
-            _save(result, Path(options.save) / receipt.hex()[:16])
+            good += result.reproduced
+            _tell(result, options.json)
+            if options.save is not None and result.outputs is not None:
+                _save(result, Path(options.save) / receipt.hex()[:16])
     if not found:
         raise _refusal("--only", "the beginning of a digest in the file", options.only or "no line")
     if found > 1 and not options.json:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["edited"]
+__all__ = ["edited", "places"]
 
 ABSURD: list[Any] = [
     *(2**63, -(2**63) - 1, 1e308, -1, 0, 1, 3, 0.5, -0.0, "", "1", "x\0", "\ud800", None, True),
