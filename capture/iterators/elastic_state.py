@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.capture.graph.fingerprint import fingerprint
 from gradiva.capture.pipeline.pipeline import Pipeline
@@ -16,9 +16,13 @@ from gradiva.eager.support.errors import OperatorValueError, describe, wrong_typ
 from gradiva.ops.readers.core.argument_kinds import SHARDS
 from gradiva.ops.readers.core.source import Source
 
-__all__ = ["Place", "check_state", "identity", "readers_that_share", "state_of"]
+if TYPE_CHECKING:
+    from gradiva.ops.readers.sharding.interleaved import InterleavedPlan
 
-_NUMBERS = ("epoch", "samples", "seed")
+__all__ = ["Facts", "Place", "check_state", "readers_that_share"]
+
+_NUMBERS = {"epoch": 1 << 31, "samples": 1 << 62, "seed": 1 << 64}
+"""What a state has, and below which number."""
 _ANYHOW = SHARDS | {"sharding", "pad_last_batch"}
 
 
@@ -47,42 +51,62 @@ def readers_that_share(pipe: Pipeline) -> list[Source]:
     for node, source in sources.items():
         if source.shared_steps is None:
             error = OperatorValueError(
-                "a state that all processes share needs readers that share each step of an epoch",
+                "all sources of a pipeline share each step of an epoch with other processes, or "
+                "none does",
                 argument="sharding",
-                expected="'interleaved' in all readers",
+                expected="'interleaved' in all readers, and no other sources",
                 got=f"`{node.operator.name}` without it",
             )
             raise pipe._built().plan.program.locate(error, node)
     return list(sources.values())
 
 
-def state_of(pipe: Pipeline, place: Place) -> dict[str, Any]:
-    """The state at a place. It has also the size of batches, where the readers decide how large
-    each is: then an epoch goes on with the same."""
-    found = {
-        "epoch": place.epoch,
-        "samples": place.samples,
-        "seed": pipe._built().plan.seed,
-        "fingerprint": identity(pipe),
-    }
-    plan = readers_that_share(pipe)[0].shared_steps
-    if plan.own_batches:
-        found["batch"] = plan.share.global_batch or plan.count
-    return found
+class Facts(NamedTuple):
+    """What is known of a pipeline: the plan of its process, its seed, and what identifies it."""
+
+    plan: InterleavedPlan
+    seed: int
+    fingerprint: str
+
+    @staticmethod
+    def of(pipe: Pipeline) -> Facts:
+        """Those of a pipeline whose readers share steps. Raises OperatorValueError for others."""
+        plan = readers_that_share(pipe)[0].shared_steps
+        return Facts(plan, pipe._built().plan.seed, identity(pipe))
+
+    def state(self, place: Place) -> dict[str, Any]:
+        """The state at a place. It has also the size of batches, where the readers decide how large
+        each is: then an epoch goes on with the same."""
+        found = {**place._asdict(), "seed": self.seed, "fingerprint": self.fingerprint}
+        if self.plan.own_batches:
+            found["batch"] = self.batch
+        return found
+
+    @property
+    def batch(self) -> int | None:
+        """The samples that the reader was asked for at a time."""
+        return self.plan.share.global_batch or self.plan.count
+
+    def after(self, begin: Place, batches: int) -> Place:
+        """Where a process is after so many batches from a place on."""
+        plan = self.plan.placed(*begin)[0]
+        return Place(begin.epoch, plan.place(begin.epoch, batches))
 
 
-def check_state(state: Any, pipe: Pipeline | None = None) -> Place:
+def check_state(state: Any, facts: Facts | None = None) -> Place:
     """The place in a state. Raises OperatorTypeError for what is no state, OperatorValueError for
-    that of another graph, seed or data than those of `pipe`."""
+    that of another graph, seed or data than those of a pipeline with these facts."""
     whole = isinstance(state, dict) and all(
-        type(state.get(name)) is int and state[name] >= 0 for name in _NUMBERS
+        type(state.get(name)) is int and 0 <= state[name] < limit
+        for name, limit in _NUMBERS.items()
     )
     if not whole or not isinstance(state.get("fingerprint"), str):
         raise wrong_type("state_dict", "what `state_dict` returned", describe(state))
     place = Place(state["epoch"], state["samples"])
-    if pipe is None:
+    if facts is None:
         return place
-    for name, now in (("seed", pipe._built().plan.seed), ("fingerprint", identity(pipe))):
+    for name in ("seed", "fingerprint"):
+        now = getattr(facts, name)
         if state[name] != now:
             raise wrong_value(
                 "state_dict",
@@ -90,13 +114,11 @@ def check_state(state: Any, pipe: Pipeline | None = None) -> Place:
                 str(state[name]),
                 "the state belongs to another graph, another seed or other data",
             )
-    plan = readers_that_share(pipe)[0].shared_steps
-    batch = plan.share.global_batch or plan.count
-    if "batch" in state and place.samples and state["batch"] != batch:
+    if "batch" in state and place.samples and state["batch"] != facts.batch:
         raise wrong_value(
             "batch_size",
             f"{state['batch']}, as in the state",
-            str(batch),
+            str(facts.batch),
             "the reader decides how large batches are: an epoch goes on as it was begun",
         )
     return place

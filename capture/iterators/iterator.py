@@ -23,7 +23,7 @@ from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import ONE_SHAPE, Batch
 from gradiva.ops.readers.core.source import Source
 
-from .elastic_state import Place, check_state, readers_that_share, state_of
+from .elastic_state import Facts, Place, check_state, readers_that_share
 from .given_size import GivenSize
 from .iterator_epochs import IteratorEpochs
 from .iterator_options import (
@@ -115,6 +115,7 @@ class PipelineIterator(IteratorEpochs):
                     bool(last_batch_padded),
                 )
         self._epoch = self._done = 0
+        self._facts: dict[Pipeline, Facts] = {}
         self._waiting: list[Outputs | GradivaError] = []
         """The batches of this turn, if one of them has to be requested again."""
         self._ended = False
@@ -302,7 +303,14 @@ class PipelineIterator(IteratorEpochs):
         `reader_name`: there `checkpoints` has the place of each pipeline.
         """
         with annotate_error(f"{type(self).__name__}.state_dict"):
-            return state_of(self._pipes[0], self._place())
+            place = self._place()
+            return self._known(self._pipes[0]).state(place)
+
+    def _known(self, pipe: Pipeline) -> Facts:
+        """What identifies a pipeline."""
+        if pipe not in self._facts:
+            self._facts[pipe] = Facts.of(pipe)
+        return self._facts[pipe]
 
     def _place(self) -> Place:
         if not self._shares:
@@ -322,7 +330,7 @@ class PipelineIterator(IteratorEpochs):
         that of another graph, seed or data, and as `state_dict`."""
         with annotate_error(f"{type(self).__name__}.load_state_dict"):
             self._place()
-            places = [check_state(state_dict, pipe) for pipe in self._pipes]
+            places = [check_state(state_dict, self._known(pipe)) for pipe in self._pipes]
             for pipe, place in zip(self._pipes, places, strict=True):
                 pipe._built().go_to(*place)
             self._waiting = []

@@ -147,6 +147,8 @@ class TableSource(Source):
         return cast("sharing.InterleavedPlan", plan) if shares else None
 
     def share_steps(self, share: Any = None, policy: Any = None) -> None:
+        if self._arguments["stick_to_shard"]:
+            raise _no_shard_of_its_own()
         cursor, now = self._cursor, self.shared_steps
         place = cursor.plan.told(cursor.epoch, cursor.index)
         if now is None:
@@ -405,8 +407,19 @@ def with_column(records: Records, more: op.Batch, where: op.Provenance) -> Recor
     return Records((*records.columns, more), records.failures, names)
 
 
+def _no_shard_of_its_own() -> op.OperatorValueError:
+    return op.OperatorValueError(
+        "readers that share each step of an epoch have no shard of their own to keep to",
+        argument="stick_to_shard",
+        expected="False; or sharding='contiguous'",
+        got="True",
+    )
+
+
 def _refuse(given: dict[str, Any], container: bool) -> None:
     """Raise OperatorValueError for arguments that exclude each other."""
+    if given["sharding"] == "interleaved" and given["stick_to_shard"]:
+        raise _no_shard_of_its_own()
     if given["random_shuffle"] and given["shuffle_after_epoch"] and not container:
         raise op.OperatorValueError(
             "`random_shuffle` and `shuffle_after_epoch` cannot be used together"

@@ -290,6 +290,15 @@ def test_functions_without_shards(file: str) -> None:
         len(IterableDataset(both, ["label", "data"]))
 
 
+def test_shards_to_keep_to(file: str) -> None:
+    @pipeline_def(batch_size=2)
+    def local() -> Any:
+        return fn.readers.file(files=[file] * 4, labels=[0] * 4, stick_to_shard=True)[1]
+
+    with pytest.raises(ValueError, match=r"to keep to; sharding=.contiguous. reads without that"):
+        len(IterableDataset(local, ["label"]))
+
+
 class Live(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
     """What must not be: an iterator of the parent process, in a worker."""
 

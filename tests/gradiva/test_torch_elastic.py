@@ -18,6 +18,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import gradiva  # noqa: E402
+from gradiva import fn, pipeline_def  # noqa: E402
 from gradiva.plugin.pytorch import DataLoader, IterableDataset  # noqa: E402
 
 from .torch_training import SIZE, WHOLE, digest, trainers, training  # noqa: E402
@@ -158,6 +160,22 @@ def test_a_loop_without_a_loader(expected: list[list[str]]) -> None:
     assert epoch(data) == expected[1]
 
 
+def test_pipelines_without_a_seed() -> None:
+    """They take that of the state, whatever the process would give them."""
+    gradiva.random.set_seed(5)
+    begun = IterableDataset(unseeded, ["label"])
+    whole = [digest([batch]) for batch in IterableDataset(unseeded, ["label"])]
+    found = taken([begun], 2)
+    state = begun.state_dict()
+    gradiva.random.set_seed(6)
+    other = IterableDataset(unseeded, ["label"])
+    assert len(other) == len(whole)
+    assert other.state_dict()["seed"] != state["seed"]
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    assert found + epoch([other]) == whole
+
+
 def test_old_states(expected: list[list[str]]) -> None:
     """Of contiguous shards: those of a single process, and between epochs, go on."""
     old = IterableDataset(
@@ -206,9 +224,15 @@ def test_refusals() -> None:
         DataLoader(IterableDataset(sharded, ["a", "b"], sharding="contiguous"))
 
 
+@pipeline_def(batch_size=9, num_threads=1)
+def unseeded() -> Any:
+    return fn.readers.file(
+        files=[__file__] * SIZE, labels=list(range(SIZE)), random_shuffle=True, name="reader"
+    )[1]
+
+
 def sharded(shard_id: int, num_shards: int, **options: Any) -> Any:
     """The training, whose reader is told its shard."""
-    from gradiva import fn, pipeline_def
 
     @pipeline_def(num_threads=1, seed=7)
     def made() -> Any:

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch.utils.data
 
-from gradiva.capture.iterators.elastic_state import Place
+from gradiva.capture.iterators.elastic_state import Facts, Place
 from gradiva.eager.support.errors import annotate_error, describe, wrong_type, wrong_value
 
 from .datasets import IterableDataset
-from .shared_loops import Facts
 
 __all__ = ["DataLoader"]
 

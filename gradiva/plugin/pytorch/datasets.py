@@ -8,11 +8,12 @@ from typing import Any
 
 import torch.utils.data
 
-from gradiva.capture.iterators.elastic_state import Place, check_state
+from gradiva.capture.iterators.elastic_state import Facts, Place, check_state
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import list_of_names
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
+    GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
@@ -34,7 +35,7 @@ from .dataset_options import (
     place_of,
 )
 from .iterators import DALIGenericIterator
-from .shared_loops import Facts, SharedLoop, global_place, worker_now
+from .shared_loops import SharedLoop, global_place, worker_now
 
 __all__ = ["IterableDataset"]
 
@@ -45,11 +46,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """Batches of a pipeline for `DataLoader(dataset, batch_size=None, num_workers=N)`: dicts of
     torch tensors with a leading batch axis, by the names of `output_map`.
 
-    Step t of all processes takes the next `world_size` batches of the epoch's order, and process
-    `rank` that with its number; its workers take turns. So the samples of all processes up to a
-    step are the beginning of the epoch, for any numbers of processes and workers. Each worker makes
-    a pipeline for itself; without workers the main process does. Each loop is the next epoch, also
-    where workers start afresh for it. All processes have equally many batches.
+    Step t of all processes takes the next `world_size` batches of the epoch's order, of which
+    process `rank` gets number `rank`; its workers take turns. So the samples of all processes up to
+    a step are the beginning of the epoch, for any numbers of processes and workers. Each worker
+    makes a pipeline for itself; without workers the main process does. Each loop is the next epoch,
+    also where workers are started again for it. All processes have equally many batches.
 
     pipeline_fn: a function made by `pipeline_def`; **options are further ones of it and of
         `Pipeline`. If it has the arguments `shard_id` and `num_shards`, they are `rank` and
@@ -308,8 +309,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def _use_seed(self, state: dict[str, Any]) -> None:
         """Make pipelines as that of a state."""
         self._expected = state
-        if self._seed is not None:
-            self._seed = state["seed"]
+        if self._seed not in (None, state["seed"]):
+            self._seed, self._known = state["seed"], None
 
     def _load_shard(self, state: dict[str, Any], place: Any) -> None:
         if not is_state(state):
@@ -375,7 +376,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             for node, source in pipe._built().plan.sources.items():
                 try:
                     source.share_steps(share, self._policy)
-                except OperatorTypeError as error:
+                except GradivaError as error:
                     error.problem += '; sharding="contiguous" reads without that'
                     raise pipe._built().plan.program.locate(error, node) from error.__cause__
             return self._iterator(pipe, name)

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch.utils.data
 
-from gradiva.capture.iterators.elastic_state import Place, check_state, identity, readers_that_share
+from gradiva.capture.iterators.elastic_state import Facts, Place, check_state, readers_that_share
 from gradiva.eager.support.errors import wrong_value
 from gradiva.ops.readers.sharding.interleaved import InterleavedPlan
 from gradiva.ops.readers.sharding.layouts import Share
 
 from .iterators import DALIGenericIterator
 
-__all__ = ["Facts", "SharedLoop", "global_place", "worker_now"]
+__all__ = ["SharedLoop", "global_place", "worker_now"]
 
 
 def worker_now() -> tuple[int, int]:
     """The number of this worker of a DataLoader, and how many there are; 0 and 1 without."""
     info = torch.utils.data.get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
-
-
-class Facts(NamedTuple):
-    """What is known of a pipeline: the steps of its trainer, its seed, and what identifies it."""
-
-    plan: InterleavedPlan
-    seed: int
-    fingerprint: str
-
-    def state(self, place: Place) -> dict[str, Any]:
-        """The state at a place."""
-        found = {**place._asdict(), "seed": self.seed, "fingerprint": self.fingerprint}
-        if self.plan.own_batches:
-            found["batch"] = self.plan.share.global_batch or self.plan.count
-        return found
-
-    def after(self, begin: Place, batches: int) -> Place:
-        """Where a trainer is after so many batches from a place on."""
-        plan = self.plan.placed(*begin)[0]
-        return Place(begin.epoch, plan.place(begin.epoch, batches))
 
 
 class SharedLoop:
@@ -64,15 +44,15 @@ class SharedLoop:
         return found
 
     def facts(self) -> Facts:
-        """What is known of the pipeline."""
+        """What is known of the pipeline, and the plan of its trainer without workers."""
         if self._facts is None:
-            trainer = self.plan.of_worker(1, 0)
-            self._facts = Facts(trainer, self._pipe._built().plan.seed, identity(self._pipe))
+            found = Facts.of(self._pipe)
+            self._facts = found._replace(plan=found.plan.of_worker(1, 0))
         return self._facts
 
     def check(self, state: dict[str, Any]) -> None:
         """Raise OperatorValueError for a state of another graph, seed or data."""
-        check_state(state, self._pipe)
+        check_state(state, self.facts())
 
     def go_to(self, begin: Place, turn: int) -> None:
         """Begin there, before the first batch. turn: the worker that takes the first step."""

@@ -225,12 +225,24 @@ def test_refusals() -> None:
         plain.state_dict()
     with pytest.raises(gradiva.OperatorTypeError, match="what `state_dict` returned"):
         loop.load_state_dict({"epoch": 1})
+    with pytest.raises(gradiva.OperatorTypeError, match="what `state_dict` returned"):
+        loop.load_state_dict({**state, "epoch": 1 << 40})
+
+    @pipeline_def(batch_size=4, num_threads=1)
+    def mixed() -> Any:
+        labels = fn.readers.file(**files())[1]
+        return labels, fn.readers.file(**files(sharding="contiguous", name="other"))[1]
+
+    with pytest.raises(gradiva.OperatorValueError, match="or none does"):
+        PipelineIterator(mixed(), ["a", "b"], reader_name="reader")
     with pytest.raises(gradiva.OperatorValueError, match="another graph, another seed or other"):
         loop.load_state_dict({**state, "seed": 8})
     with pytest.raises(gradiva.OperatorValueError, match="another graph, another seed or other"):
         iterators(1, random_shuffle=False)[0].load_state_dict(state)
     with pytest.raises(gradiva.OperatorValueError, match="'contiguous' or 'interleaved'"):
         training(batch_size=4, sharding=3)
+    with pytest.raises(gradiva.OperatorValueError, match="no shard of their own to keep to"):
+        training(batch_size=4, stick_to_shard=True).build()
     other = plain._pipes[0].checkpoint()
     with pytest.raises(ValueError, match="argument `sharding`"):
         pipes(1, checkpoint=other)[0].build()

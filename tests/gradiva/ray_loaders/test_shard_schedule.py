@@ -135,6 +135,29 @@ def test_the_same_global_batch_keeps_its_steps() -> None:
     assert ShardSchedule(6, 3).resumed(state, 100) == EpochPosition(3, 48, 0)
 
 
+def test_states_of_older_versions() -> None:
+    """There all steps but the last one were full."""
+    schedule = ShardSchedule(2, 3, PARTIAL)
+    state = schedule.state(EpochPosition(0, 0, 2), 14)
+    assert (state["samples"], schedule.resumed(state, 14)) == (10, EpochPosition(0, 0, 2))
+    old = {name: value for name, value in state.items() if name != "samples"}
+    assert schedule.resumed(old, 14) == EpochPosition(0, 12)
+    assert ShardSchedule(1, 2, FILL).resumed(old, 14) == EpochPosition(0, 12)
+
+
+def test_the_same_steps_of_a_global_batch() -> None:
+    """The last two steps, too, do not depend on the number of trainers."""
+    for length in range(30, 60):
+        found = {
+            tuple(
+                ShardSchedule(12 // world, world, PARTIAL, alike=True).span(step, 0, length)
+                for step in range(-(-length // 12))
+            )
+            for world in (1, 2, 3, 4, 6)
+        }
+        assert len(found) == 1
+
+
 def test_what_was_dropped_does_not_come_back() -> None:
     state = ShardSchedule(2, 2, DROP).state(EpochPosition(0, 0, 2), 10)
     assert ShardSchedule(1, 1, DROP).resumed(state, 10) == EpochPosition(1)
