@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from gradiva import plugin as plugin
     from gradiva import random as random
     from gradiva import readers as readers
+    from gradiva import receipts as receipts
     from gradiva import reductions as reductions
     from gradiva import samplers as samplers
     from gradiva import segmentation as segmentation

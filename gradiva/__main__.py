@@ -1,5 +1,5 @@
 """The command line: `gradiva cache | convert | demo | run | check | graph | ops | info |
-warmup | preview | rec2idx | scan | tfrecord2idx | verify | wds2idx`."""
+warmup | preview | rec2idx | reproduce | scan | tfrecord2idx | verify | wds2idx`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gradiva.commands import (
     index_files,
     listing,
     preview,
+    reproduce,
     scan,
     verify,
     warmup,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, tuple[Any, str]] = {
     "scan": (scan, "what is wrong with the images in a folder"),
     "verify": (verify, "whether readers deliver each sample once"),
     "convert": (convert, "preprocessing of other packages as gradiva code, and how both differ"),
+    "reproduce": (reproduce, "make a batch again from its receipt, or say which input changed"),
     "cache": (cache, "what a cache on disk holds, whether it is damaged, and removing it"),
 }
 

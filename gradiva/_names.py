@@ -318,6 +318,7 @@ NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
             "quarantine": "gradiva.eager.execution.quarantine:quarantine",
             "random": "gradiva.random",
             "readers": "gradiva.readers",
+            "receipts": "gradiva.receipts",
             "reductions": "gradiva.reductions",
             "samplers": "gradiva.samplers",
             "schedule": "gradiva.eager.schedules.schedule:schedule",

@@ -48,7 +48,8 @@ class PipelineIterator(IteratorEpochs):
 
     pipelines: built or not; several are for several shards. output_map: a name for each output; and
         "@path", "@index", "@position" for what is known of the samples: the file or key, the number
-        in the data set, the position in the stream of all epochs.
+        in the data set, the position in the stream of all epochs; "@receipt" for the receipt of the
+        batch, of a pipeline made with `with_receipt=True`.
     size: samples of an epoch of all pipelines together; -1, for one pipeline: until it raises
         StopIteration. With FILL, what the last batch has of the next epoch counts there, unless
         `last_batch_padded`; with DROP, the last batch is read and left out. Batches must be full.

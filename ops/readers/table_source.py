@@ -16,10 +16,11 @@ from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.provenance import Progress
 from gradiva.ops.readers.core.cursor import Cursor, PlanProgress
 from gradiva.ops.readers.core.order import Order
 from gradiva.ops.readers.core.plan import PADDING, Plan, ShardedPlan
-from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
+from gradiva.ops.readers.core.source import EpochPart, SamplesAgain, Source, SourceOperator
 from gradiva.ops.readers.core.table import Records, Table, column
 
 from .ahead import BegunAhead, RemoteAhead
@@ -218,6 +219,16 @@ class TableSource(Source):
         progress = self._progress((part.epoch, part.start), part.stop - part.start, own)
         return self._load(own.indices(*place), own.positions(*place), progress, pool)
 
+    def read_again(self, samples: SamplesAgain, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        indices, count = samples.indices, len(self._open()[0])
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < count:
+            raise op.OperatorValueError(
+                "the data set has no such sample",
+                expected=f"numbers from 0 to {count - 1}",
+                got=f"{int(indices.min())} to {int(indices.max())}",
+            )
+        return self._load(indices, samples.positions, samples.progress, pool)
+
     def plans(self, world: int) -> list[Plan]:
         return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
 
@@ -225,7 +236,7 @@ class TableSource(Source):
         self,
         indices: op.Int64Array,
         positions: op.Int64Array,
-        progress: PlanProgress,
+        progress: Progress,
         pool: op.WorkerPool,
         batch_size: int = 0,
     ) -> tuple[op.Batch, ...]:

@@ -17,6 +17,7 @@ from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.debug import DebugPipeline
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import SourcePlan
+from gradiva.capture.runtime.dropped_samples import BatchOutputs
 from gradiva.capture.runtime.prefetch import reading_pool
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -170,6 +171,8 @@ class BatchProducer:
                 names=names,
                 progress=where.progress,
             )
+        if isinstance(outputs, BatchOutputs) and outputs.record is not None:
+            made = made._replace(receipt=outputs.record.receipt)
         return made._replace(noted=list(read.noted), seconds=time.perf_counter() - started)
 
     def close(self) -> None:

@@ -52,11 +52,14 @@ class Loop(SizedIterator, Protocol):
     def explain(self) -> Any:
         """How many calls were computed ahead, and each that was not with its line and reason."""
 
+    def receipt(self, *values: Any, data: str = "contents", hash: str = "sha256") -> Any:
+        """What values of this step were made from: 32 bytes, and a line of JSON."""
+
     def close(self) -> None:
         """Stop reading ahead. The next loop goes on where this one was left."""
 
 
-_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
+_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph", "receipt"})
 """What `Loop` has, and `Epoch` and `Reader` have not."""
 
 

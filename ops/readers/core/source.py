@@ -15,9 +15,10 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.arrays import BoolVector
+from gradiva.eager.types.arrays import BoolVector, Int64Array
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import int64
+from gradiva.eager.types.provenance import Progress
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.value import Symbolic
@@ -27,6 +28,7 @@ __all__ = [
     "EpochPart",
     "LastBatchPolicy",
     "Names",
+    "SamplesAgain",
     "Source",
     "SourceOperator",
     "ValueEqual",
@@ -102,6 +104,15 @@ class EpochPart(NamedTuple):
     shards: int = 1
 
 
+class SamplesAgain(NamedTuple):
+    """The samples of an earlier batch: their numbers in the data set, and the positions and the
+    progress that they had."""
+
+    indices: Int64Array
+    positions: Int64Array
+    progress: Progress
+
+
 Names: TypeAlias = "Sequence[str] | Arrangement | None"
 
 
@@ -166,6 +177,11 @@ class Source(ABC):
         """The samples of a part of an epoch, wherever the source is. Raises OperatorTypeError for
         a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver any part of an epoch")
+
+    def read_again(self, samples: SamplesAgain, pool: WorkerPool) -> tuple[Batch, ...]:
+        """Samples of an earlier batch, wherever the source is. Raises OperatorTypeError for a
+        source that cannot go back; OperatorValueError if the data set has no such samples."""
+        raise OperatorTypeError("only readers can deliver the samples of an earlier batch again")
 
     def plans(self, world: int) -> Sequence[Any]:
         """The orders of so many processes that share the data, where samples have numbers: each a
