@@ -144,6 +144,15 @@ def _cases() -> list[op.Case]:
         ),
         op.case("parts of the extent", images, crop=(0.5, 0.5)).value_error("pixels; `slice`"),
         op.case("nothing given", images).equals([images.at(i) for i in range(3)]),
+        op.case(
+            "rounded down",
+            op.samples((4, 5, 3)),
+            crop=(7, 2),
+            rounding="floor",
+            out_of_bounds_policy="pad",
+        )
+        .equals([np.pad(op.samples((4, 5, 3)).at(0)[:, 1:3], ((2, 1), (0, 0), (0, 0)))])
+        .no_oracle(),
         op.case("CHW", planes, crop=(2, 2)).equals(
             [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]
         ),

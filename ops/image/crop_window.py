@@ -19,6 +19,7 @@ DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
 POLICIES: Final = ("error", "pad", "trim_to_shape")
+ROUNDINGS: Final = ("round", "truncate", "floor")
 
 
 @op.argument_group(crop_pos_x=0.5, crop_pos_y=0.5, crop_pos_z=0.5, rounding="round")
@@ -31,7 +32,8 @@ class CropWindow(TypedDict, total=False):
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
-        rounding: the rounding of that start: "round" (half away from zero) or "truncate".
+        rounding: the rounding of that start: "round" (half away from zero), "truncate" or "floor",
+            which differ where a window is larger than its sample.
     """
 
     crop: op.FloatsArg | None
@@ -73,16 +75,16 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
 
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
     integers; one that is 0, negative or not given means the full extent. The anchor is
-    pos * (extent - size) in float64, rounded half away from zero ("round") or toward zero
-    ("truncate"); it is negative where the window is larger than the sample. The depth is the D
-    axis or, without one, the F axis; in layouts with neither it is ignored.
+    pos * (extent - size) in float64, rounded half away from zero ("round"), toward zero
+    ("truncate") or down ("floor"); it is negative where the window is larger than the sample. The
+    depth is the D axis or, without one, the F axis; in layouts with neither it is ignored.
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
     values = call.arguments
     rounding = values["rounding"]
-    if rounding not in ("round", "truncate"):
-        raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
+    if rounding not in ROUNDINGS:
+        raise op.wrong_value("rounding", f"one of {', '.join(ROUNDINGS)}", repr(rounding))
     sizes = _sizes(values)
     anchors = np.zeros(shapes.shape, np.int64)
     windows = shapes.copy()
@@ -97,7 +99,7 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
         # The product is exact in float64; in float32 it would move anchors of long extents.
         exact = position.astype(np.float64) * (shapes[:, axis] - windows[:, axis])
-        whole = np.trunc(exact)
+        whole = np.floor(exact) if rounding == "floor" else np.trunc(exact)
         if rounding == "round":
             whole += np.copysign((np.abs(exact - whole) >= 0.5).astype(np.float64), exact)
         anchors[:, axis] = whole.astype(np.int64)
