@@ -298,6 +298,7 @@ NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
             "capture": "gradiva.capture",
             "checkpoint": "gradiva.checkpoint",
             "compat": "gradiva.compat",
+            "convert": "gradiva.convert",
             "data_node": "gradiva.compat.dali.data_node",
             "decoders": "gradiva.decoders",
             "device": "gradiva.eager.types.device:device",

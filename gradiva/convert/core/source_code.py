@@ -1,0 +1,74 @@
+"""The steps of a function as a module of source code, and the function that it defines."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .calls import function
+from .step import Step
+
+__all__ = ["function_of", "module_of"]
+
+_IMPORTS = {
+    "np": "import numpy as np",
+    "gradiva": "import gradiva",
+    "random": "from gradiva import random",
+    "types": "from gradiva import types",
+    "auto_augment": "from gradiva.auto_aug import auto_augment",
+    "rand_augment": "from gradiva.auto_aug import rand_augment",
+    "trivial_augment": "from gradiva.auto_aug import trivial_augment",
+    "select": "from gradiva.auto_aug.core import select",
+}
+"""The modules and functions that lines may use, by name."""
+_COMMENT = 90
+_files = itertools.count(1)
+
+
+def module_of(
+    name: str, parameters: Sequence[str], steps: Sequence[Step], returned: Sequence[str]
+) -> str:
+    """A module that defines the function `name` of the parameters, which does the steps.
+
+    Objects that the steps refer to are parameters of the function, at the end.
+    """
+    lines: list[str] = []
+    for step in steps:
+        lines.extend(_comment(step))
+        lines.extend(step.lines)
+    objects = [name for step in steps for name in step.objects]
+    given = [*parameters, *(["*", *objects] if objects else [])]
+    defined = function(name, given, lines, ", ".join(returned))
+    used = {node.id for node in ast.walk(ast.parse(defined)) if isinstance(node, ast.Name)}
+    imports = [line for name, line in _IMPORTS.items() if name in used or name == "gradiva"]
+    ours = [line for line in imports if line != _IMPORTS["np"]]
+    above = [_IMPORTS["np"], ""] if "np" in used else []
+    return "\n".join([*above, *ours, "", "", defined, ""])
+
+
+def _comment(step: Step) -> list[str]:
+    """What a step is, as comments. A title is the text of an object, which may hold anything."""
+    text = " ".join(step.title.split())
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    if step.random:
+        text += "; random"
+    elif step.python:
+        text += "; without counterpart"
+    elif step.bound:
+        text += f"; within {step.bound:.3g}"
+    return [f"# {line}" for line in textwrap.wrap(text, _COMMENT)[:4]]
+
+
+def function_of(source: str, name: str) -> Callable[..., Any]:
+    """The function that the module defines. Tracebacks show its lines."""
+    file = f"<gradiva.convert {next(_files)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    # Errors name the line that calls the function, and not one of its own.
+    names: dict[str, Any] = {"__name__": "gradiva.convert.converted"}
+    exec(compile(source, file, "exec"), names)
+    made: Callable[..., Any] = names[name]
+    return made
