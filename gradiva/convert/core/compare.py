@@ -116,8 +116,9 @@ class _Comparison:
             return
         given = _files(files) if self.decodes else batch(list(pixels), layout="HWC")
         theirs = last
-        if self.original.whole is not None:
-            results = [self.original.whole(value) for value in begun]
+        whole, together = self.original.whole, self.original.together
+        if whole is not None or together is not None:
+            results = together(begun) if together else [whole(value) for value in begun]
             several = self.original.arrays
             if several is not None:
                 theirs = [several(value) for value in results]
