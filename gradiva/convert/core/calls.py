@@ -27,6 +27,8 @@ def written(value: Any) -> str:
     """
     if isinstance(value, Name):
         return str(value)
+    if isinstance(value, str) and value.isidentifier():
+        return f'"{value}"'
     if value is None or isinstance(value, bool | str):
         return repr(value)
     if isinstance(value, int):
