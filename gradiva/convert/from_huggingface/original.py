@@ -74,10 +74,8 @@ class Original:
         """The processor with those parts alone that are switched on, for one image."""
 
         def run(before: _Run) -> _Run:
-            names = switches
-            if _GRID in self.processor.model_input_names:
-                names = {k: v for k, v in switches.items() if k in ("do_resize", *_VALUES)}
-            return _Run(before.image, self.run([before.image], **names))
+            known = {name: on for name, on in switches.items() if hasattr(self.processor, name)}
+            return _Run(before.image, self.run([before.image], **known))
 
         return run
 
@@ -141,9 +139,6 @@ class Original:
             return columns[0] if len(names) == 1 else tuple(columns)
 
         return run
-
-
-_VALUES = ("do_rescale", "do_normalize")
 
 
 def _version() -> str | None:
