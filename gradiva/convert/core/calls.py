@@ -56,7 +56,11 @@ def call(called: str, /, *inputs: str, **arguments: Any) -> str:
     line = f"{called}({', '.join(parts)})"
     if len(line) <= _WIDTH - len("images = "):
         return line
-    return f"{called}(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+    return f"{called}(\n" + "".join(f"{_indented(part)},\n" for part in parts) + ")"
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
 
 
 def function(name: str, parameters: Iterable[str], lines: Iterable[str], returned: str) -> str:

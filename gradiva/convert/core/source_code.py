@@ -14,17 +14,17 @@ from .step import Step
 
 __all__ = ["function_of", "module_of"]
 
-_IMPORTS = {
-    "np": "import numpy as np",
-    "gradiva": "import gradiva",
-    "random": "from gradiva import random",
-    "types": "from gradiva import types",
-    "auto_augment": "from gradiva.auto_aug import auto_augment",
-    "rand_augment": "from gradiva.auto_aug import rand_augment",
-    "trivial_augment": "from gradiva.auto_aug import trivial_augment",
-    "select": "from gradiva.auto_aug.core import select",
+_NAMES = {
+    "np": ("", "numpy as np"),
+    "gradiva": ("", "gradiva"),
+    "random": ("gradiva", "random"),
+    "types": ("gradiva", "types"),
+    "auto_augment": ("gradiva.auto_aug", "auto_augment"),
+    "rand_augment": ("gradiva.auto_aug", "rand_augment"),
+    "trivial_augment": ("gradiva.auto_aug", "trivial_augment"),
+    "select": ("gradiva.auto_aug.core", "select"),
 }
-"""The modules and functions that lines may use, by name."""
+"""The modules and functions that lines may use, by name: from where they are imported, and how."""
 _COMMENT = 90
 _files = itertools.count(1)
 
@@ -44,10 +44,13 @@ def module_of(
     given = [*parameters, *(["*", *objects] if objects else [])]
     defined = function(name, given, lines, ", ".join(returned))
     used = {node.id for node in ast.walk(ast.parse(defined)) if isinstance(node, ast.Name)}
-    imports = [line for name, line in _IMPORTS.items() if name in used or name == "gradiva"]
-    ours = [line for line in imports if line != _IMPORTS["np"]]
-    above = [_IMPORTS["np"], ""] if "np" in used else []
-    return "\n".join([*above, *ours, "", "", defined, ""])
+    above = ["import numpy as np", ""] if "np" in used else []
+    found: dict[str, list[str]] = {}
+    for name, (module, imported) in _NAMES.items():
+        if module and name in used:
+            found.setdefault(module, []).append(imported)
+    ours = [f"from {module} import {', '.join(names)}" for module, names in found.items()]
+    return "\n".join([*above, "import gradiva", *ours, "", "", defined, ""])
 
 
 def _comment(step: Step) -> list[str]:

@@ -12,13 +12,13 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 
-from . import dtypes, presets, sizes
+from . import auto_augment, choices, colors, dtypes, mixing, presets, sizes, warps
 from .steps import flattened, name_of, write
 from .values import Images, originals, title_of
 
 __all__ = ["torchvision"]
 
-_DECLARED = (dtypes, presets, sizes)
+_DECLARED = (dtypes, sizes, warps, colors, choices, auto_augment, mixing, presets)
 """The modules whose rules are declared by importing them."""
 _TENSORS = {
     "ConvertImageDtype",

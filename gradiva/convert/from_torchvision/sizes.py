@@ -97,7 +97,7 @@ def _resize(writer: Images, transform: Any) -> None:
     size, longest = transform.size, getattr(transform, "max_size", None)
     sides = [size] if isinstance(size, int) else None if size is None else [int(s) for s in size]
     if sides is None:
-        arguments: dict[str, Any] = {"resize_longer": int(longest)}
+        arguments: dict[str, Any] = {"resize_longer": int(longest or 0)}
         writer_least = (1, 1)
     elif len(sides) == 1:
         arguments = {"resize_shorter": sides[0]}

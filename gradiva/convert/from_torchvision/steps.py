@@ -63,10 +63,8 @@ def _in_python(writer: Images, transform: Any, reason: str) -> None:
 def _look_at(writer: Images, transform: Any, begin: Callable[[Array], Any]) -> None:
     """What the transform makes of a small image: its kind, dtype and channels."""
     dtype = np.uint8 if writer.dtype == "uint8" else np.float32
-    shape = (64, 64, writer.channels or 3)
-    if writer.layout.startswith("F"):
-        shape = (2, *shape)
-    value = transform(begin(np.zeros(shape, dtype)))
+    frames = (2,) if writer.layout.startswith("F") else ()
+    value = transform(begin(np.zeros((*frames, 64, 64, writer.channels or 3), dtype)))
     made = to_array(value, writer.layout)
     writer.kind = "pil" if hasattr(value, "getbands") else "tensor"
     writer.dtype, writer.channels = made.dtype.name, made.shape[-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.convert.core.calls import Name, call
+from gradiva.convert.core.calls import Name, call, function
 from gradiva.convert.core.rules import Rules
 from gradiva.convert.core.step import Array, Original
 from gradiva.convert.core.writer import NoCounterpartError, Writer
@@ -84,12 +84,13 @@ class Images(Writer):
             line = call("gradiva.transpose", "images", perm=order)
             self.step(f"tensors are {self.layout}", f"images = {line}", original=_same)
 
-    def uniform(self, low: float, high: float, **arguments: Any) -> Name:
-        """An expression that draws a value for each image; a number where there is one only."""
+    def uniform(self, low: float, high: float) -> Name:
+        """An expression that draws a value for each image; a number where there is one only, which
+        is then of float32 in torchvision, too."""
         low, high = float(low), float(high)
-        if low == high and not arguments:
-            return Name(repr(low))
-        drawn = call("random.uniform", range=(low, high), **arguments, batch_size=BATCH)
+        if low == high:
+            return Name(repr(float(np.float32(low))))
+        drawn = call("random.uniform", range=(low, high), batch_size=BATCH)
         return Name(drawn)
 
     def chance(self, p: float) -> Name | None:
@@ -108,25 +109,19 @@ class Images(Writer):
             self.step(title, *lines, original=original, **facts)
             return
         name = self.name("applied")
-        defined = function_lines(name, lines)
+        defined = function(name, ["images"], lines, "images")
         chosen = f"images = {call('select', f'[lambda images: images, {name}]', chance, 'images')}"
-        self.step(title, defined, chosen, original=original, random=True, **facts)
+        self.step(title, "", defined, "", chosen, original=original, random=True, **facts)
 
 
 RULES: Rules[Images] = Rules("torchvision")
 """How each transform is converted; the modules beside this one declare the rules."""
 
 
-def function_lines(name: str, lines: Sequence[str]) -> str:
-    """A function of images that does the lines, and an empty line."""
-    body = "\n".join(f"    {line}" for text in lines for line in text.splitlines())
-    return f"\ndef {name}(images):\n{body}\n    return images\n"
-
-
 def _chain(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
-        for function in functions:
-            value = function(value)
+        for one in functions:
+            value = one(value)
         return value
 
     return run
