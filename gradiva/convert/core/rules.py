@@ -74,9 +74,14 @@ class Rules(Generic[W]):
             vars(writer).update(before)
             raise
 
+    @property
+    def head(self) -> str:
+        """The first lines of the table of support."""
+        return f"| {self.package} | gradiva | exactness |\n|---|---|---|\n"
+
     def table(self) -> str:
         """The table of support, in Markdown."""
-        lines = [f"| {self.package} | gradiva | exactness |\n|---|---|---|\n"]
+        lines = [self.head]
         for rule in self._rules:
             names = ", ".join(f"`{name}`" for name in rule.names)
             lines.append(f"| {names} | {rule.calls} | {rule.exactness} |\n")

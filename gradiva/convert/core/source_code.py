@@ -6,6 +6,7 @@ import ast
 import itertools
 import linecache
 import textwrap
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,4 +75,5 @@ def function_of(source: str, name: str) -> Callable[..., Any]:
     names: dict[str, Any] = {"__name__": "gradiva.convert.converted"}
     exec(compile(source, file, "exec"), names)
     made: Callable[..., Any] = names[name]
+    weakref.finalize(made, linecache.cache.pop, file, None)
     return made

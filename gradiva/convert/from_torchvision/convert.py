@@ -14,9 +14,9 @@ from gradiva.eager.support.errors import (
 
 from . import auto_augment, choices, colors, dtypes, mixing, presets, sizes, warps
 from .steps import flattened, name_of, write
-from .values import Images, originals, title_of
+from .values import RULES, Images, originals, title_of
 
-__all__ = ["torchvision"]
+__all__ = ["RULES", "torchvision"]
 
 _DECLARED = (dtypes, sizes, warps, colors, choices, auto_augment, mixing, presets)
 """The modules whose rules are declared by importing them."""

@@ -33,6 +33,9 @@ def warp_options(writer: Images, filter: Any, fill: Any) -> dict[str, Any]:
     return options
 
 
+_PLACES = "places are rounded in another order: some pixels of a million differ"
+
+
 @RULES.rule("RandomHorizontalFlip", "RandomVerticalFlip", calls="`flip`")
 def _flip(writer: Images, transform: Any) -> None:
     writer.flush()
@@ -47,31 +50,36 @@ def _flip(writer: Images, transform: Any) -> None:
     )
 
 
-@RULES.rule("RandomRotation", calls="`rotate(compat=...)`")
+@RULES.rule(
+    "RandomRotation",
+    calls="`rotate(compat=...)`; with a color outside: `affine(compat=...)`",
+    exactness="exact; a color around images of Pillow: some pixels of a million differ",
+)
 def _rotation(writer: Images, transform: Any) -> None:
     writer.flush()
     low, high = transform.degrees
     options = warp_options(writer, transform.interpolation, transform.fill)
     center = None if transform.center is None else [float(one) for one in transform.center]
-    if isinstance(options.get("fill_value"), list):
+    placed = {"center": ... if center is None else center, **options}
+    bound: float | None = 0.0
+    note = ""
+    if isinstance(options.get("fill_value"), list):  # `rotate` has one value for all channels
         refuse(transform.expand, "a fill value for each channel, with `expand`")
-        line = call(
-            "gradiva.affine",
-            "images",
-            angle=writer.uniform(-high, -low),
-            center=... if center is None else center,
-            **options,
-        )
+        line = call("gradiva.affine", "images", angle=writer.uniform(-high, -low), **placed)
+        if writer.kind == "pil":
+            bound, note = None, _PLACES
     else:
-        line = call(
-            "gradiva.rotate",
-            "images",
-            angle=writer.uniform(low, high),
-            keep_size=... if transform.expand else True,
-            center=... if center is None else center,
-            **options,
-        )
-    writer.step(title_of(transform), f"images = {line}", original=transform, random=low != high)
+        keep = ... if transform.expand else True
+        angle = writer.uniform(low, high)
+        line = call("gradiva.rotate", "images", angle=angle, keep_size=keep, **placed)
+    writer.step(
+        title_of(transform),
+        f"images = {line}",
+        original=transform,
+        random=low != high,
+        bound=bound,
+        note=note,
+    )
     writer.least = (1, 1) if transform.expand else writer.least
 
 
@@ -125,7 +133,7 @@ def _affine(writer: Images, transform: Any) -> None:
         original=transform,
         random=drawn,
         bound=None if old else 0.0,
-        note="v1 rounds places in another order: some pixels of a million differ" if old else "",
+        note=_PLACES if old else "",
     )
 
 
