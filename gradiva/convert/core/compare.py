@@ -117,8 +117,12 @@ class _Comparison:
         given = _files(files) if self.decodes else batch(list(pixels), layout="HWC")
         theirs = last
         whole, together = self.original.whole, self.original.together
-        if whole is not None or together is not None:
-            results = together(begun) if together else [whole(value) for value in begun]
+        results: Sequence[Any] = []
+        if together is not None:
+            results = together(begun)
+        elif whole is not None:
+            results = [whole(value) for value in begun]
+        if results:
             several = self.original.arrays
             if several is not None:
                 theirs = [several(value) for value in results]

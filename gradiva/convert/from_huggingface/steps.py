@@ -174,7 +174,8 @@ class _Steps:
             if size.keys() != {"height", "width"}:
                 raise NoCounterpartError(f"it pads to the size {size}")
             shape = (size["height"], size["width"])
-        lines, outputs = [], ("pixel_values",)
+        lines: list[str] = []
+        outputs: tuple[str, ...] = ("pixel_values",)
         if mask:
             sizes = call("gradiva.slice", "gradiva.shapes(pixel_values)", "1", "2", axes=[0])
             ones = call("gradiva.ones", shape=Name("sizes"), dtype=Name("types.INT64"))

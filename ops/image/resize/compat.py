@@ -228,7 +228,8 @@ def _like_detr(named: Array, shorter: bool, limit: Array | None, extents: Array)
     _refuse("resize_shorter", expected, named, np.minimum(new_short, new_long) < 1)
     portrait = (extents[:, 1] < extents[:, 0])[:, np.newaxis]
     pair = np.stack([new_short, new_long], axis=1)
-    return np.where(portrait, pair[:, ::-1], pair).astype(np.int64)
+    sizes: op.Int64Array = np.where(portrait, pair[:, ::-1], pair).astype(np.int64)
+    return sizes
 
 
 def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array) -> op.Int64Array:
