@@ -191,13 +191,14 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
                     raise op.wrong_value(name, expected, "none")
                 _refuse(name, expected, value, value == 0)
     if mode == "not_larger":
-        sizes = _fitted(sizes, wanted, high - low)
+        sizes = _fitted(wanted, high - low)
     return sizes, low, high
 
 
-def _fitted(sizes: op.Int64Array, wanted: Mapping[str, Any], extents: Array) -> op.Int64Array:
-    """Into (N, 2) sizes, with the aspect ratio kept and both sides truncated: the rule of the
-    processors of `transformers` whose size is a greatest height and a greatest width."""
+def _fitted(wanted: Mapping[str, Any], extents: Array) -> op.Int64Array:
+    """Sizes (N, 2) that fit into those that are asked for, with the aspect ratio kept and both
+    sides truncated: the rule of the processors of `transformers` whose size is a greatest height
+    and a greatest width."""
     name = "size" if wanted["size"] is not None else "resize_x"
     limits = wanted["size"]
     if limits is None:
@@ -206,7 +207,8 @@ def _fitted(sizes: op.Int64Array, wanted: Mapping[str, Any], extents: Array) -> 
     made = np.trunc(extents * scale)
     bad = (made < 1).any(axis=1)
     _refuse(name, "a size that leaves a pixel of each side", limits.min(axis=1), bad)
-    return made.astype(sizes.dtype)
+    sizes: op.Int64Array = made.astype(np.int64)
+    return sizes
 
 
 def _like_detr(named: Array, shorter: bool, limit: Array | None, extents: Array) -> op.Int64Array:

@@ -68,13 +68,9 @@ _LIMIT: Final = 1 << 15
 """What a weight of torch stays below."""
 _STRIDE: Final = 32
 """Bytes of a column of the tile: what is moved is four bytes long, so some are not used."""
-_CUBIC: Final = int(op.InterpType.INTERP_CUBIC)
-_LANCZOS: Final = int(op.InterpType.INTERP_LANCZOS3)
-_BOX: Final = int(op.InterpType.INTERP_BOX)
-_HAMMING: Final = int(op.InterpType.INTERP_HAMMING)
-_LINEAR: Final = (int(op.InterpType.INTERP_LINEAR), int(op.InterpType.INTERP_TRIANGULAR))
-TAKEN: Final = (*_LINEAR, _CUBIC, _LANCZOS, _BOX, _HAMMING)
-"""The filters."""
+_LINEAR, _CUBIC, _LANCZOS, _TRIANGULAR, _BOX, _HAMMING = 1, 2, 3, 4, 6, 7
+TAKEN: Final = (_LINEAR, _CUBIC, _LANCZOS, _TRIANGULAR, _BOX, _HAMMING)
+"""The filters, by the values of the public `InterpType`."""
 _HAMMING_MEAN: Final = float(np.float32(0.54))
 _HAMMING_WAVE: Final = float(np.float32(0.46))
 """Pillow has them in float32."""
