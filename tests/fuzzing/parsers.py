@@ -48,7 +48,7 @@ from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import cache_files, hdf5_heaps, seeds, video_scans, video_units
+from . import cache_files, hdf5_heaps, image_processors, seeds, video_scans, video_units
 from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
 
@@ -99,8 +99,7 @@ def _folder() -> Path:
 def clear() -> None:
     """Remove the files of this process, whose end may come without a farewell."""
     shutil.rmtree(_folder(), ignore_errors=True)
-    for kept in (_folder, _data_set):
-        kept.cache_clear()
+    _folder.cache_clear(), _data_set.cache_clear()
 
 
 # Images and arrays.
@@ -456,6 +455,7 @@ def stored_pipeline(data: bytes) -> None:
 
 PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
+    "image_processor": Parser(image_processors.read, image_processors.seeds),
     "image": Parser(image, seeds.images, compiled=True),
     "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
     "jpeg_eighth": Parser(jpeg_eighth, seeds.images, (ValueError,), compiled=True),
