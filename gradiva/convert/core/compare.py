@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorRuntimeError, user_location
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, user_location
 from gradiva.eager.values.batch import Batch, batch
 from gradiva.eager.values.tensor import to_array
 from gradiva.ops.decoders.image.image import image as decode
@@ -46,6 +46,14 @@ def compare(function: Compared, original: Original, images: Any, limit: int | No
             f"the report compares with {original.package}, which is not installed: "
             f"pip install {original.package}",
             operator="convert.report",
+            location=user_location(),
+        )
+    if len(function.parameters) != 1:
+        raise OperatorTypeError(
+            "a report runs functions of one batch of images",
+            operator="convert.report",
+            expected="a function of images alone",
+            got=f"a function of {', '.join(function.parameters)}",
             location=user_location(),
         )
     given = pictures(images, limit)

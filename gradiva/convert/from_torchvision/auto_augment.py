@@ -32,9 +32,10 @@ class _Space:
 _PAPER = _Space(0.3, 150 / 331, True, 30.0, 0.9, 4)
 _WIDE = _Space(0.99, 32.0, False, 135.0, 0.99, 6)
 _NAMES = (
-    "Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color",
-    "Contrast", "Sharpness", "Posterize", "Solarize", "AutoContrast", "Equalize", "Invert",
-)  # fmt: skip
+    *("Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness"),
+    *("Color", "Contrast", "Sharpness", "Posterize", "Solarize", "AutoContrast", "Equalize"),
+    "Invert",
+)
 _CALLS = "`auto_aug.core.select` of `affine`, `rotate`, `brightness` and so on, with `compat=...`"
 
 
@@ -124,8 +125,9 @@ def _rotated(space: _Space, options: dict[str, Any]) -> str:
 
 def _colored(space: _Space, compat: str) -> dict[str, str]:
     factor = Name(f"1.0 + {space.factor!r} * level * sign")
+    # In float32, next to 1.5 * 2**23, sums are rounded to whole numbers, halves to even.
     bits = Name(
-        f"gradiva.cast(8.0 - gradiva.math.floor({space.bits}.0 * level + 0.5) + 0.0 * sign, "
+        f"gradiva.cast(0.0 * sign + 8.0 - {space.bits}.0 * level + 12582912.0 - 12582912.0, "
         "dtype=types.INT32)"
     )
     threshold = Name("255.0 * (1.0 - level) + 0.0 * sign")

@@ -54,8 +54,8 @@ def test_code_and_report(tmp_path: Path, images: Path, capsys: pytest.CaptureFix
     script.write_text(SCRIPT + "other = transforms.Resize(3)\n")
     assert run(script) == 1
     assert "got other, resized" in capsys.readouterr().err
-    assert run(f"{script}:other", "--backend", "tensor", "--images", images / "0.png", "--limit", 1,
-               "--out", out) == 0  # fmt: skip
+    given = ["--images", images / "0.png", "--limit", 1, "--out", out]
+    assert run(f"{script}:other", "--backend", "tensor", *given) == 0
     assert 'compat="torchvision"' in capsys.readouterr().out
     assert run(f"{script}:number") == 1
     assert run(f"{script}:zork") == 1

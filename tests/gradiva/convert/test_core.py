@@ -36,7 +36,8 @@ def _brighter(writer: Writer, step: Any) -> None:
 
 
 def _twice(image: Array) -> Array:
-    return np.minimum(image.astype(int) * 2 + (image > 100), 255).astype(np.uint8)
+    made: Array = np.minimum(image.astype(int) * 2 + (image > 100), 255).astype(np.uint8)
+    return made
 
 
 def _same(value: Any) -> Any:

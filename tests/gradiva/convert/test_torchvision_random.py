@@ -225,7 +225,18 @@ def test_sizes() -> None:
     ],
 )
 def test_policies(transform: Any) -> None:
-    """The results for a small image: the same ones, as often."""
+    """The results for a small image: the same ones, as often. A factor of float32 changes some
+    values by a step, and an angle some pixels."""
     image = np.random.default_rng(3).integers(0, 256, (12, 10, 3)).astype(np.uint8)
-    ours, theirs = both(transform, image, lambda planes: float(hash(planes.tobytes()) % 2**40))
-    assert same_counts(ours, theirs)
+    known: list[Array] = []
+
+    def which(planes: Array) -> float:
+        values = planes.astype(np.int16)
+        if known:
+            apart = (np.abs(np.stack(known) - values) > 2).mean(axis=(1, 2, 3))
+            if apart.min() < 0.05:
+                return float(apart.argmin())
+        known.append(values)
+        return float(len(known) - 1)
+
+    assert same_counts(*both(transform, image, which))

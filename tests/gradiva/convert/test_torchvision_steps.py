@@ -31,15 +31,22 @@ STEPS: dict[str, Any] = {
     "RandomHorizontalFlip": ((1.0,),),
     "RandomVerticalFlip": ((1.0,),),
     "RandomRotation": (
-        ((30, 30),), ((30, 30), LINEAR, True, None, 9), ((90, 90),), ((30, 30), NEAREST, False,
-        [10, 20]), ((-30, -30), LINEAR, False, None, (1, 2, 3)),
+        ((30, 30),),
+        ((30, 30), LINEAR, True, None, 9),
+        ((90, 90),),
+        ((30, 30), NEAREST, False, [10, 20]),
+        ((-30, -30), LINEAR, False, None, (1, 2, 3)),
     ),
     "RandomAffine": (
-        ((10, 10), None, (1.2, 1.2), (5, 5), LINEAR, 3), ((10, 10), None, None, (5, 5), NEAREST, 0,
-        [3, 4]),
+        ((10, 10), None, (1.2, 1.2), (5, 5), LINEAR, 3),
+        ((10, 10), None, None, (5, 5), NEAREST, 0, [3, 4]),
     ),
     "ColorJitter": (
-        ((1.3, 1.3),), (0, (1.3, 1.3)), (0, 0, (1.3, 1.3)), (0, 0, 0, (0.2, 0.2)), (0, 0, 0, 0),
+        ((1.3, 1.3),),
+        (0, (1.3, 1.3)),
+        (0, 0, (1.3, 1.3)),
+        (0, 0, 0, (0.2, 0.2)),
+        (0, 0, 0, 0),
     ),
     "Grayscale": ((), (3,)),
     "RandomGrayscale": ((1.0,),),
@@ -50,7 +57,7 @@ STEPS: dict[str, Any] = {
     "RandomAutocontrast": ((1.0,),),
     "RandomEqualize": ((1.0,),),
     "GaussianBlur": ((5, (1.1, 1.1)), ((3, 7), (0.6, 0.6))),
-}  # fmt: skip
+}
 """By name: arguments for which nothing is random."""
 
 
@@ -152,7 +159,8 @@ def test_bad_arguments() -> None:
         convert(T.Resize(9), backend="cv2")
     with pytest.raises(OperatorValueError, match="`fallback`"):
         convert(T.Resize(9), fallback="torch")
-    for bad in (3, None, [], "Resize"):
+    given: list[Any] = [3, None, [], "Resize"]
+    for bad in given:
         with pytest.raises(OperatorTypeError, match="a transform of torchvision"):
             convert(bad)
 
@@ -176,4 +184,6 @@ def test_labels() -> None:
     labels = gradiva.as_batch(np.array([0, 1, 2]))
     mixed, soft = function(images, labels)
     assert mixed.layout == "CHW"
+    with pytest.raises(OperatorTypeError, match="a function of images, labels"):
+        function.report(IMAGES)
     assert np.allclose(soft.as_array().sum(axis=1), 1)
