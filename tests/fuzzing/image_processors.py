@@ -25,12 +25,9 @@ _SIZES: tuple[Any, ...] = (
     {"a": {"b": 1}},
 )
 _VALUES: tuple[Any, ...] = (*_NUMBERS, *_TEXTS, *_LISTS, *_SIZES)
-_KEYS = (
-    "size crop_size pad_size resample image_mean image_std rescale_factor crop_pct do_resize "
-    "do_center_crop do_rescale do_normalize do_pad patch_size merge_size min_pixels max_pixels "
-    "max_size default_to_square image_processor_type feature_extractor_type image_processor "
-    "data_format auto_map use_square_size rescale temporal_patch_size"
-).split()
+_OLDER = ("min_pixels", "max_pixels", "max_size", "use_square_size", "rescale", "reduce_labels")
+_OTHERS = ("image_processor_type", "feature_extractor_type", "image_processor", "data_format")
+_KEYS = sorted({key for one in PROCESSORS.values() for key in one.settings} | {*_OLDER, *_OTHERS})
 
 
 def read(data: bytes) -> None:
