@@ -167,4 +167,9 @@ def _of_object(source: Any, backend: str | None) -> Configuration:
             got=repr(backend),
             location=user_location(),
         )
-    return Configuration(base, PROCESSORS.get(base), dict(source.to_dict()), own, source)
+    given = dict(source.to_dict())
+    if not hasattr(source, "backend"):
+        # Before version 5, a switch that is None is off, and no default of the class.
+        off = {key: False for key, value in given.items() if value is None and key[:3] == "do_"}
+        given |= off
+    return Configuration(base, PROCESSORS.get(base), given, own, source)

@@ -88,6 +88,8 @@ def test_objects() -> None:
     wanted = code({**CLIP, "image_processor_type": "CLIPImageProcessorFast"})
     assert code(kind()) == wanted
     assert code(modules.SimpleNamespace(image_processor=kind())) == wanted
+    kind = type("ViTImageProcessor", (), {"to_dict": lambda self: {"do_normalize": None}})
+    assert "mean" not in code(kind())  # of version 4, where None is off
     kind = type("CLIPImageProcessor", (), {"to_dict": lambda self: {}, "backend": "torchvision"})
     assert 'compat="torchvision"' in code(kind())
     with pytest.raises(OperatorValueError, match="that of the processor"):
