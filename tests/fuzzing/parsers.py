@@ -81,8 +81,7 @@ def survives(parser: Parser, data: bytes) -> bool:
         except parser.allowed as error:
             str(error).encode()
             refused = error
-    cause = refused and refused.__cause__
-    assert not isinstance(cause, _FAULTS), f"refused by accident: {cause!r}"
+    assert not isinstance(refused and refused.__cause__, _FAULTS), f"by accident: {refused!r}"
     foreign = [one for one in heard if one.category is not UserWarning]
     assert not foreign, f"warned: {foreign[0].message}"
     return refused is None
@@ -99,7 +98,8 @@ def _folder() -> Path:
 def clear() -> None:
     """Remove the files of this process, whose end may come without a farewell."""
     shutil.rmtree(_folder(), ignore_errors=True)
-    _folder.cache_clear(), _data_set.cache_clear()
+    for kept in (_folder, _data_set):
+        kept.cache_clear()
 
 
 # Images and arrays.
