@@ -94,6 +94,10 @@ class Converted:
         """
         return compare(self, self._original, images, limit)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles: without the function, which is compiled again from its source."""
+        return {name: value for name, value in vars(self).items() if name != "_function"}
+
     def __str__(self) -> str:
         return self.code()
 

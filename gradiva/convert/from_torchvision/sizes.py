@@ -48,11 +48,12 @@ def resize(
     called: str,
     transform: Any,
     random: bool = False,
+    before: Sequence[str] = (),
     **arguments: Any,
 ) -> None:
     """A call of a resize with the arithmetic that torchvision has for these images.
 
-    transform: has `interpolation` and, for tensors, `antialias`.
+    transform: has `interpolation` and, for tensors, `antialias`. before: lines that come first.
     """
     writer.flush()
     filter = filter_of(writer, transform)
@@ -66,18 +67,19 @@ def resize(
     line = f"images = {call(called, 'images', **arguments, **options)}"
     facts: dict[str, Any] = {"original": original, "random": random}
     if writer.kind == "pil" or nearest:
-        writer.step(title, line, **facts)
+        writer.step(title, *before, line, **facts)
     elif writer.dtype == "float32":
         name = interpolation(transform.interpolation)
-        writer.step(title, line, **facts, bound=FLOAT_BOUNDS[name])
+        writer.step(title, *before, line, **facts, bound=FLOAT_BOUNDS[name])
     elif is_v2(transform):
-        writer.step(title, line, **facts)
+        writer.step(title, *before, line, **facts)
     else:
         # The transforms of v1 resize tensors as floats, and round halves to even.
         floats = call("gradiva.cast", "images", dtype=Name("types.FLOAT"))
         back = call("gradiva.cast", "images", dtype=Name("types.UINT8"))
         writer.step(
             title,
+            *before,
             f"images = {floats}",
             line,
             _HALF_TO_EVEN,
@@ -227,6 +229,59 @@ def _pad(writer: Images, transform: Any) -> None:
     writer.flush()
     lines = pad_lines(writer, transform, transform.padding)
     writer.step(title_of(transform), *lines, original=transform)
+
+
+@RULES.rule("RandomZoomOut", calls='`crop(out_of_bounds_policy="pad")`')
+def _zoom_out(writer: Images, transform: Any) -> None:
+    writer.flush()
+    low, high = transform.side_range
+    fill = fill_of(transform.fill)
+    chance = writer.chance(transform.p)
+    side = writer.uniform(low - 1, high - 1)
+    line = call(
+        "gradiva.crop",
+        "images",
+        crop_h=Name("gradiva.cast(size.slice[0], dtype=types.FLOAT) * side"),
+        crop_w=Name("gradiva.cast(size.slice[1], dtype=types.FLOAT) * side"),
+        crop_pos_x=writer.uniform(0, 1),
+        crop_pos_y=writer.uniform(0, 1),
+        rounding="truncate",
+        out_of_bounds_policy="pad",
+        fill_values=fill if any_of(fill) else ...,
+    )
+    writer.step(
+        title_of(transform),
+        f"size = {call('gradiva.shapes', 'images')}",
+        f"side = 1.0 + {side}" + ("" if chance is None else f" * {chance}"),
+        f"images = {line}",
+        original=transform,
+        random=True,
+    )
+
+
+@RULES.rule("ScaleJitter", calls="`resize(compat=...)`", exactness="the resize as for Resize")
+def _scale_jitter(writer: Images, transform: Any) -> None:
+    writer.flush()
+    wide, high = (float(side) for side in transform.target_size)  # unlike all other sizes
+    name = writer.name("scaled")
+    before = [
+        f"size = gradiva.cast({call('gradiva.shapes', 'images')}, dtype=types.FLOAT64)",
+        "height, width = size.slice[0], size.slice[1]",
+        f"scale = gradiva.math.min({high!r} / height, {wide!r} / width)",
+        f"scale = scale * {writer.uniform(*transform.scale_range)}",
+        f"{name} = gradiva.math.floor(gradiva.stack(height * scale, width * scale))",
+    ]
+    resize(
+        writer,
+        title_of(transform),
+        transform,
+        "gradiva.resize",
+        transform,
+        random=True,
+        before=before,
+        size=Name(f"gradiva.cast({name}, dtype=types.FLOAT)"),
+    )
+    writer.least = (1, 1)
 
 
 def pad_lines(writer: Images, transform: Any, padding: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import gradiva
 from gradiva.convert.core.calls import Name, call, function, written
 from gradiva.convert.core.converted import Converted, converted
 from gradiva.convert.core.rules import Rules
-from gradiva.convert.core.step import Original
+from gradiva.convert.core.step import Original, Step
 from gradiva.convert.core.writer import NoCounterpartError, Writer
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
 
@@ -106,6 +107,27 @@ def test_a_function_of_batches() -> None:
     assert "import numpy as np\n\nimport gradiva\n\n\ndef transform(images):\n" in once.code()
 
 
+def test_pickles() -> None:
+    """The function is compiled again where it arrives."""
+    function = Converted("thing", (STEP,), ("images",), WHOLE)
+    batch = gradiva.batch(noise((4, 5)), layout="HWC")
+    before = function(batch)
+    after = pickle.loads(pickle.dumps(function))(batch)
+    assert np.array_equal(before.at(0), after.at(0))
+
+
+def _version() -> str:
+    return "1"
+
+
+def _as_it_is(value: Any, layout: str) -> Array:
+    return np.asarray(value)
+
+
+STEP = Step("Negative()", ("images = np.uint8(255) - images",), objects={})
+WHOLE = Original("zork", _version, _same, _as_it_is)
+
+
 def test_titles_stay_comments() -> None:
     """Whatever text an object has for itself, it is no code."""
     writer = Writer("convert.zork", None, "")
@@ -115,6 +137,7 @@ def test_titles_stay_comments() -> None:
     assert '    # a raise ValueError("run") b\n' in code
 
 
+@pytest.mark.full
 def test_report_of_steps(tmp_path: Path) -> None:
     images = noise((8, 9), (5, 5))
     report = zork("Negative", "Brighter").report(images)

@@ -206,9 +206,25 @@ def test_erasing() -> None:
             assert same_values(ours[:, column], theirs[:, column]), (transform, column)
 
 
+def test_zooms() -> None:
+    """The size of the canvas, and where the image lies."""
+
+    def look(planes: Array) -> tuple[float, ...]:
+        inside = np.argwhere(planes[2] == 255)
+        return (*planes.shape[1:], *inside.min(axis=0).tolist())
+
+    ours, theirs = both(v2.RandomZoomOut(0, (1.0, 2.0), 0.7), places(20, 30), look)
+    for column in range(4):
+        assert same_values(ours[:, column], theirs[:, column]), column
+
+
 def test_sizes() -> None:
     shape = lambda planes: float(planes.shape[1])  # noqa: E731
-    for transform in (v2.RandomResize(10, 20), v2.RandomShortestSize([9, 12, 20])):
+    for transform in (
+        v2.RandomResize(10, 20),
+        v2.RandomShortestSize([9, 12, 20]),
+        v2.ScaleJitter((20, 30), (0.5, 1.5)),
+    ):
         assert same_counts(*both(transform, places(30, 40), shape)), transform
 
 
