@@ -152,7 +152,9 @@ def _configuration(given: dict[str, Any], backend: str | None, where: str) -> Co
             f"{where} does not say which processor it is for: it has no `image_processor_type`"
         )
     base, named = base_name(name)
-    return Configuration(base, PROCESSORS.get(base), _inner(given), backend or named or "pil")
+    known = PROCESSORS.get(base)
+    usual = "pil" if known is None or known.slow else "torchvision"
+    return Configuration(base, known, _inner(given), backend or named or usual)
 
 
 def _of_object(source: Any, backend: str | None) -> Configuration:

@@ -67,6 +67,8 @@ def huggingface(
     try:
         if configuration.known is None:
             raise NoCounterpartError(f"gradiva has no steps for {configuration.name}")
+        if configuration.backend == "pil" and not configuration.known.slow:
+            raise NoCounterpartError("it has no backend that uses Pillow")
         settings = _settings(configuration, ignore, fallback)
         write(writer, configuration.known.family, settings, original)
     except NoCounterpartError as reason:

@@ -114,9 +114,9 @@ class Original:
             return np.asarray(run.image)
         planes = _of_one(run.made, "pixel_values")
         if _GRID in run.made:
-            planes = _planes(planes, run.made[_GRID][0], self.processor)
+            planes = _planes(planes, run.made[_GRID][0], self.processor).astype(np.uint8)
         if layout == "HWC":
-            planes = np.moveaxis(planes, 0, -1).astype(np.uint8)
+            planes = np.moveaxis(planes, 0, -1)
         return np.ascontiguousarray(planes)
 
     def probe(self) -> tuple[tuple[str, ...], bool]:

@@ -22,7 +22,8 @@ class Processor:
     name: of its class, without "Fast" or "Pil". family: which steps it has. models: the
     `model_type` of the models whose processor it is, for folders whose configuration names none.
     settings: those of the class. labels: settings that concern segmentation maps or annotations,
-    and no pixels. lacks: settings that transformers ignores for this class.
+    and no pixels. lacks: settings that transformers ignores for this class. slow: whether there is
+    one that uses Pillow.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Processor:
     settings: Mapping[str, Any]
     labels: frozenset[str] = field(default=frozenset())
     lacks: frozenset[str] = field(default=frozenset())
+    slow: bool = True
 
 
 _ALL: Mapping[str, Any] = {
@@ -59,6 +61,7 @@ def _plain(
     family: str = "plain",
     labels: frozenset[str] = frozenset(),
     lacks: frozenset[str] = frozenset(),
+    slow: bool = True,
     **more: Any,
 ) -> Processor:
     """A processor that resizes, crops the middle where `crop` is given, rescales and normalizes.
@@ -76,7 +79,7 @@ def _plain(
     settings |= {"size": size, "resample": resample}
     settings |= {"image_mean": numbers[0], "image_std": numbers[1], **more}
     return Processor(
-        f"{name}ImageProcessor", family, tuple(models.split()), settings, labels, lacks
+        f"{name}ImageProcessor", family, tuple(models.split()), settings, labels, lacks, slow
     )
 
 
@@ -144,6 +147,7 @@ _LIST = (
         {"max_height": 224, "max_width": 224},
         _BICUBIC,
         _HALF,
+        slow=False,
         do_pad=True,
         pad_size={"height": 224, "width": 224},
         **_SHORT,
@@ -190,6 +194,16 @@ _LIST = (
         crop_pct=224 / 256,
         lacks=frozenset({"do_pad"}),
         **_SHORT,
+    ),
+    _plain(
+        "DINOv3ViT",
+        "dinov3_vit",
+        224,
+        _BILINEAR,
+        _IMAGENET,
+        family="dinov3",
+        lacks=frozenset({"do_pad"}),
+        slow=False,
     ),
     _detr("Detr", "detr omdet-turbo table-transformer"),
     _detr("ConditionalDetr", "conditional_detr"),

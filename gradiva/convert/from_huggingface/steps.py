@@ -31,6 +31,8 @@ _FILTERS = {
     },
 }
 """The filters of gradiva, by the processor's backend and Pillow's names."""
+_FLOATS = 5e-6
+"""How far resized floats of 0 to 1 may be from those of torch."""
 _CONVNEXT_CROPS = 384
 """ConvNeXT's processor crops where the shortest edge is less than this."""
 
@@ -48,6 +50,7 @@ class _Steps:
         self.settings = settings
         self.original = original
         self.backend = original.backend
+        self.facts: dict[str, Any] = {}
         self.done = dict.fromkeys(
             ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad"), False
         )
@@ -58,6 +61,8 @@ class _Steps:
         if family == "qwen2_vl":
             self._qwen2_vl()
             return
+        if family == "dinov3":
+            self._rescale_first()
         if self.settings["do_resize"]:
             (self._convnext if family == "convnext" else self._resize)()
         if self.settings["do_center_crop"]:
@@ -66,10 +71,22 @@ class _Steps:
         if self.settings["do_pad"]:
             self._pad(mask=family == "detr")
 
+    def _rescale_first(self) -> None:
+        """The first step of DINOv3: floats are resized."""
+        if self.settings["do_rescale"]:
+            factor = _single(self.settings["rescale_factor"])
+            line = _images("rescale_normalize", rescale=factor)
+            title = self._title("rescale", "rescale_factor")
+            self._add(title, line, did=("do_rescale",))
+            self.settings = {**self.settings, "do_rescale": False}
+            self.facts = {"bound": _FLOATS, "note": "sums of floats, in another order"}
+
     def _add(self, title: str, *lines: str, did: tuple[str, ...], **facts: Any) -> None:
         """Add a step, which does what these switches of the processor turn on."""
         self.done |= dict.fromkeys(did, True)
         original = self.original.until(dict(self.done))
+        if did == ("do_resize",):
+            facts = {**self.facts, **facts}
         self.writer.step(title, *lines, original=original, **facts)
 
     def _resized(self, **size: Any) -> str:

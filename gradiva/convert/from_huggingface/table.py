@@ -10,6 +10,7 @@ _STEPS = {
     "plain": "`resize`, `rescale_normalize`, `transpose`",
     "llava": "`resize`, `crop`, `rescale_normalize`, `transpose`; not with `do_pad`",
     "convnext": "`resize`, `crop`, `rescale_normalize`, `transpose`",
+    "dinov3": "`rescale_normalize`, `resize` of floats (within 5e-6), `transpose`",
     "detr": "`resize`, `rescale_normalize`, `transpose`, `pad`; `pixel_mask`",
     "qwen2_vl": "`smart_resize`, `rescale_normalize`, `patches`",
 }

@@ -55,6 +55,14 @@ def test_backend_by_name(ending: str) -> None:
         assert f'compat="{backend or usual}"' in code(given, backend=backend)
 
 
+def test_processors_without_a_slow_one() -> None:
+    given = {"image_processor_type": "DINOv3ViTImageProcessor"}
+    assert 'compat="torchvision"' in code(given)
+    assert not gradiva.convert.huggingface(given).exact  # floats are resized
+    with pytest.raises(OperatorTypeError, match="no backend that uses Pillow"):
+        gradiva.convert.huggingface(given, backend="pil")
+
+
 def test_files_and_folders(tmp_path: Path) -> None:
     """The file, the folder, the file of a processor of several kinds of data, its folder."""
     wanted = code(CLIP)

@@ -107,9 +107,12 @@ def images() -> list[Any]:
 def check(theirs: Any) -> Any:
     function = gradiva.convert.huggingface(theirs)
     report = function.report(images())
-    assert report.exact, repr(report)
-    assert report.ok
-    assert all(row.result == "exact" for row in report.rows if row.compared)
+    assert report.ok, repr(report)
+    if function.exact:
+        assert report.exact, repr(report)
+        assert all(row.result == "exact" for row in report.rows if row.compared)
+    else:
+        assert report.largest <= 5e-6, repr(report)
     return function
 
 
