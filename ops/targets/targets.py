@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from .boxes import check_format
 from .canvas import canvas
 from .chosen import chosen
 from .masks import masks as move_masks
+from .parts import Part, whole_of
 from .points import ORIGINS
 from .points import cameras as move_cameras
 from .points import keypoints as move_keypoints
@@ -122,7 +123,9 @@ class Targets(Following):
                     argument="columns", expected=f"names other than {', '.join(FIELDS)}", got=name
                 )
             given[name] = value
-        self._fields = {name: value for name, value in given.items() if value is not None}
+        self._fields: Mapping[str, Any] = {
+            name: value for name, value in given.items() if value is not None
+        }
         if not self._fields:
             raise OperatorTypeError(
                 "targets hold something: give boxes, keypoints, masks or others"
@@ -241,7 +244,7 @@ class Targets(Following):
         made._last = result if isinstance(result, Symbolic) else None
         return made
 
-    def _with(self, fields: dict[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
+    def _with(self, fields: Mapping[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
         made = Targets.__new__(Targets)
         made._fields, made._options, made._track = fields, self._options, track
         made._first, made._followed, made._made = self._first, followed, {}
@@ -256,12 +259,7 @@ class Targets(Following):
     ) -> Targets:
         """These targets where a condition is true, and the others where it is false (`if` in
         pipelines). Raises OperatorTypeError if they hold other things, or in other formats."""
-        if self._options != other._options or self.names != other.names:
-            raise OperatorTypeError(
-                "its targets differ in what they hold, or in their formats and policies",
-                expected=f"{self!r} {self._options}",
-                got=f"{other!r} {other._options}",
-            )
+        self._check_alike(other)
         tracks = [self._track, other._track]
         first = self._first if self._first is not None else other._first
         if any(track is not None for track in tracks) and first is not None:
@@ -277,6 +275,48 @@ class Targets(Following):
         made = self._with(fields, track, followed)
         made._first = first
         return made
+
+    def begun(self, images: Any) -> Targets:
+        """These targets, with a track, which says that the images have not moved yet."""
+        if self._track is not None:
+            return self
+        made = self._with(self._fields, canvas.bind((images,), {"device": "cpu"}), ())
+        made._first = images if isinstance(images, Symbolic) else None
+        made._last = made._first
+        return made
+
+    def part(self, take: Callable[[Any], Any]) -> Targets:
+        """The targets of some of the samples."""
+        track = None if self._track is None else take(self._track)
+        return self._with(Part(self._fields, take), track, self._followed)
+
+    def joined(self, others: Sequence[Any], join: Callable[[list[Any]], Any]) -> Targets:
+        """The targets of all samples. What they hold was not parted, if it still is what it was.
+        Raises OperatorTypeError if they hold other things, or in other formats."""
+        several = [self, *others]
+        for other in others:
+            self._check_alike(other)
+        fields = whole_of([one._fields for one in several])
+        if fields is None:
+            fields = {name: join([one._fields[name] for one in several]) for name in self._fields}
+        tracks = [one._track for one in several]
+        if any(one is None for one in tracks) and any(one is not None for one in tracks):
+            raise OperatorTypeError("targets that have moved, and others that begin with an image")
+        track = None if tracks[0] is None else join(tracks)
+        followed = tuple(dict.fromkeys(name for one in several for name in one._followed))
+        return self._with(fields, track, followed)
+
+    def marked(self, mark: Callable[[Any], Any]) -> Targets:
+        """These targets with `mark` of their track."""
+        return self._with(self._fields, mark(self._track), self._followed)
+
+    def _check_alike(self, other: Any) -> None:
+        if self._options != other._options or self.names != other.names:
+            raise OperatorTypeError(
+                "its targets differ in what they hold, or in their formats and policies",
+                expected=f"{self!r} {self._options}",
+                got=f"{other!r} {other._options}",
+            )
 
     @property
     def _kept(self) -> Any:
