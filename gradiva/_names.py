@@ -223,6 +223,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "targets.boxes": ("targets.boxes",),
     "targets.canvas": ("targets.canvas",),
     "targets.chosen": ("targets.chosen",),
+    "targets.frames": ("targets.frames",),
     "targets.masks": ("targets.masks",),
     "targets.points": ("targets.cameras", "targets.keypoints"),
     "targets.polygons": ("targets.polygons",),

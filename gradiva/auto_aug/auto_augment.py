@@ -128,7 +128,6 @@ def auto_augment_image_net(
     """`auto_augment` with the policy "image_net"."""
     return auto_augment(
         data,
-        *_targets,
         "image_net",
         shape,
         fill_value,
@@ -136,6 +135,7 @@ def auto_augment_image_net(
         max_translate_abs,
         max_translate_rel,
         seed,
+        _targets=_targets,
     )
 
 

@@ -37,7 +37,7 @@ _DEVICES = ("cpu", "gpu", "auto")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def with_moves(moves: bool | None) -> dict[str, bool]:
+def with_moves(moves: bool | None) -> dict[str, Any]:
     """The argument `moves` for a class of augmentations, if it is given: classes of users may not
     know it."""
     return {} if moves is None else {"moves": moves}

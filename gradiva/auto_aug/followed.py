@@ -26,17 +26,6 @@ class _First(Protocol[P]):
     ) -> tuple[Any, T]: ...
 
 
-class _Second(Protocol[P]):
-    """The same with something before the images."""
-
-    @overload
-    def __call__(self, offered: Any, data: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
-    @overload
-    def __call__(
-        self, offered: Any, data: Any, targets: T, /, *args: P.args, **kwargs: P.kwargs
-    ) -> tuple[Any, T]: ...
-
-
 def _followed(function: Callable[..., Any], place: int) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +46,7 @@ def followed_first(function: Callable[Concatenate[Any, P], Any]) -> _First[P]:
     return made
 
 
-def followed_second(function: Callable[Concatenate[Any, Any, P], Any]) -> _Second[P]:
+def followed_second(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: targets may stand behind the second argument."""
-    made: _Second[P] = _followed(function, 1)
+    made: Callable[..., Any] = _followed(function, 1)
     return made

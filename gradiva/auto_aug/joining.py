@@ -30,8 +30,8 @@ Parts = Sequence[tuple[Rows, Any]]
 def put_together(parts: Parts, size: int, title: str) -> Any:
     """One value of the parts: `(rows, value)`, the value's samples belong to these rows.
 
-    Tuples, lists and dicts of batches are put together item by item, and targets. Nothing is copied where one part
-    has all samples. Raises OperatorTypeError where the parts do not fit.
+    Tuples, lists and dicts of batches are put together item by item, and targets. Nothing is copied
+    where one part has all samples. Raises OperatorTypeError where the parts do not fit.
     """
     first = parts[0][1]
     if isinstance(first, tuple | list):

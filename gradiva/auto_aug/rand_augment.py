@@ -70,7 +70,6 @@ def rand_augment(
     return apply_rand_augment(
         leave_out(chosen, excluded, "auto_aug.rand_augment"),
         as_images(data, "auto_aug.rand_augment"),
-        *_targets,
         n,
         m,
         num_magnitude_bins,
@@ -78,6 +77,7 @@ def rand_augment(
         **shape_arguments(shape),
         **warp_arguments(fill_value, interp_type),
         _caller="auto_aug.rand_augment",
+        _targets=_targets,
     )
 
 

@@ -44,12 +44,12 @@ def trivial_augment_wide(
     return apply_trivial_augment(
         leave_out(suite, excluded, "auto_aug.trivial_augment_wide"),
         as_images(data, "auto_aug.trivial_augment_wide"),
-        *_targets,
         num_magnitude_bins,
         seed,
         **shape_arguments(shape),
         **warp_arguments(fill_value, interp_type),
         _caller="auto_aug.trivial_augment_wide",
+        _targets=_targets,
     )
 
 
@@ -77,13 +77,7 @@ def apply_trivial_augment(
     if signs is not None:
         bin = SignedBin(bin, signs)
     return select(
-        augmentations,
-        number,
-        data,
-        *_targets,
-        magnitude_bin=bin,
-        num_magnitude_bins=bins,
-        **kwargs,
+        augmentations, number, data, *_targets, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs
     )
 
 

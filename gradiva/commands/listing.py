@@ -28,7 +28,7 @@ _PARTS = frozenset(
         *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
         *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
-        *("targets.keypoints", "targets.masks", "targets.polygons"),
+        *("targets.frames", "targets.keypoints", "targets.masks", "targets.polygons"),
     )
 )
 """Parts of other operators, which stand in graphs and have no name that users call."""

@@ -14,7 +14,7 @@ from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.types.arrays import Float64Array, Int64Array
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.coordinate_maps import IN_PLACE, spatial_axes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -23,6 +23,7 @@ from gradiva.eager.values.value import Symbolic
 
 from .canvas import canvas
 from .follower import files_of, follower_of, passed_on
+from .frames import frame_tracks, frames
 from .targets import Targets
 from .track import layout_of, shapes_of, stacked
 
@@ -63,7 +64,6 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     moves = operator.moves
     if moves is not IN_PLACE:
         follower_of(operator)  # it raises an error before anything is computed
-        _refuse_frames(operator, images, keywords)
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
         if rng is None or (isinstance(rng, RNG) and not isinstance(rng, RepeatedRNG)):
@@ -84,21 +84,15 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     return (*several, *(map_targets(moved, tree) for tree in trees))
 
 
-def _refuse_frames(
+def _moves_frames(
     operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]
-) -> None:
-    """Raise OperatorValueError for an argument with values per frame."""
-    values = {name: keywords.get(name) for name in operator.frames if name in operator.arguments}
+) -> bool:
+    """Whether an argument has values per frame, as far as that is known."""
+    values = [keywords.get(name) for name in operator.frames]
     if "1" in operator.frames:
-        values |= {f"input {number}": one for number, one in enumerate(images) if number}
-    for name, value in values.items():
-        type = getattr(value, "type", None)
-        if isinstance(type, SampleType) and has_frames(type):
-            raise OperatorValueError(
-                "targets follow one map for each sample, and this differs from frame to frame",
-                argument=name,
-                operator=operator.name,
-            )
+        values += images[1:]
+    types = [getattr(value, "type", None) for value in values]
+    return any(isinstance(type, SampleType) and has_frames(type) for type in types)
 
 
 def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None:
@@ -110,9 +104,9 @@ def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None
     if isinstance(image, Symbolic) and targets._last is not None:
         moved = image.moved_since(targets._last)
     elif type(image) is type(track) is Batch and len(image):
-        moved = _other_shape(image.batch_shape.shapes, stacked(track))
+        moved = _other_shape(image.batch_shape.shapes, track)
     elif type(image) is type(track) is Tensor:
-        moved = _other_shape(np.array([image.shape]), np.asarray(track)[None])
+        moved = _other_shape(np.array([image.shape]), Batch.broadcast(track, 1))
     if moved:
         raise OperatorValueError(
             f"the images were moved by {moved} without these targets: give it the targets, too",
@@ -120,8 +114,14 @@ def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None
         )
 
 
-def _other_shape(shapes: Int64Array, tracks: Float64Array) -> str:
+def _other_shape(shapes: Int64Array, track: Batch) -> str:
     """Which image has not the height and the width that its track has; an empty text if none."""
+    of_frames = frame_tracks(track)
+    tracks = stacked(track) if of_frames is None else of_frames.tracks
+    if of_frames is not None:
+        shapes = np.repeat(shapes[:, 1:], of_frames.counts, axis=0)
+        if len(tracks) == 0:
+            return ""
     known, layout = shapes_of(tracks), layout_of(tracks)
     axes = spatial_axes(layout)
     if shapes.shape != known.shape:
@@ -142,6 +142,8 @@ def _moved_track(
             )
         return files_of(operator).bind(images, passed_on(keywords))
     before = canvas.bind((images[0],), {"device": "cpu"}) if track is None else track
+    if operator.frames and _moves_frames(operator, images, keywords):
+        before = frames.bind((before,), {})
     return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
 
 

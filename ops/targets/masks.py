@@ -11,6 +11,7 @@ from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int6
 
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
+from .frames import frame_tracks
 from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _NEAR = 1e-6
@@ -56,12 +57,15 @@ def masks(
 @dataclass(frozen=True)
 class _MasksPlan(op.Plan):
     """tables: (N, 9): of each sample the number of its first mask, how many came, the extents
-    (D, H, W) before and after, and channels. kept: of each mask. matrices: (N, 4, 4), back."""
+    (D, H, W) before and after, and channels. kept: of each mask. tracks, and matrices back,
+    (T, 4, 4): from firsts[i] to firsts[i + 1] those of sample i, of which there are several if its
+    frames move in different ways."""
 
     tables: Int64Array
     kept: BoolVector
     tracks: Float64Array
     matrices: Float64Array
+    firsts: I64Vector
 
 
 masks.note = note_of("masks")
@@ -69,19 +73,35 @@ masks.note = note_of("masks")
 
 @masks.shapes
 def _shapes(call: op.Call) -> _MasksPlan:
-    given, tracks = call.inputs[0], stacked(call.inputs[1])
-    axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
+    given, found = call.inputs[0], frame_tracks(call.inputs[1])
+    tracks = stacked(call.inputs[1]) if found is None else found.tracks
+    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
     shapes = given.batch_shape.shapes.copy()
-    channels = given.layout.endswith("C") and given.ndim == axes + 1
-    first = 0 if channels else given.ndim - axes
-    several = first > 0
-    if first not in (0, 1, 2):
+    lead = 0 if found is None else 1
+    channels = given.layout.endswith("C") and given.ndim == axes + lead + 1
+    first = lead if channels else given.ndim - axes
+    # Of sequences also one for each frame, without an axis of objects.
+    several = first == 2 or (first == 1 and not given.layout.startswith("F"))
+    if first not in (0, 1, 2) or (found is not None and first == 1 and several):
         raise op.OperatorTypeError(
-            argument="masks", expected=f"{axes}-D to {axes + 2}-D samples", got=f"{given.ndim}-D"
+            argument="masks", expected=_expected(axes, found is not None), got=f"{given.ndim}-D"
         )
+    frames = np.ones(call.size, np.int64) if found is None else found.counts
+    firsts = np.concatenate([[0], frames.cumsum()])
     spatial = shapes[:, first : first + axes]
-    before = tracks[:, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
-    after = tracks[:, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    # All frames of a sequence have one size.
+    some, one = frames > 0, firsts[:-1][frames > 0]
+    before, after = spatial.copy(), spatial.copy()
+    before[some] = tracks[one, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    after[some] = tracks[one, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    if found is not None:
+        op.refuse_samples(
+            (shapes[:, 0] != frames) & (shapes.prod(axis=1) > 0),
+            "masks",
+            lambda sample: f"{int(frames[sample])} frames, as the sequence has",
+            lambda sample: int(shapes[sample, 0]),
+            "masks of another number of frames",
+        )
     op.refuse_samples(
         (spatial != before).any(axis=1) & (shapes[:, :first].prod(axis=1) > 0),
         "masks",
@@ -103,7 +123,17 @@ def _shapes(call: op.Call) -> _MasksPlan:
     if channels:
         tables[:, 8] = shapes[:, -1]
     shapes[:, first : first + axes] = after
-    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks))
+    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks), firsts)
+
+
+def _expected(axes: int, of_frames: bool) -> str:
+    """What masks must be."""
+    if not of_frames:
+        return f"{axes}-D to {axes + 2}-D samples"
+    return (
+        f"{axes + 2}-D samples, or {axes + 1}-D with a layout that begins with F, since the frames "
+        "move in different ways"
+    )
 
 
 def _back(tracks: Float64Array) -> Float64Array:
@@ -151,6 +181,7 @@ def _sample_masks(
     kept: BoolVector,
     tracks: Float64Array,
     matrices: Float64Array,
+    firsts: I64Vector,
     begin: int,
     end: int,
 ) -> None:
@@ -160,23 +191,26 @@ def _sample_masks(
         row = tables[i]
         before, after, channels = row[2] * row[3] * row[4], row[5] * row[6] * row[7], row[8]
         places = np.empty(after, np.int64)
-        _find_sources(tracks[i], matrices[i], row, places)
-        to = dst_offsets[i]
-        for one in range(row[1]):
-            if not kept[row[0] + one]:
-                continue
-            source = src_offsets[i] + one * before * channels
-            for k in range(after):
-                for c in range(channels):
-                    dst[to] = 0
-                    if places[k] >= 0:
-                        dst[to] = src[source + places[k] * channels + c]
-                    to += 1
+        to, frames = dst_offsets[i], firsts[i + 1] - firsts[i]
+        for frame in range(frames):
+            track = firsts[i] + frame
+            _find_sources(tracks[track], matrices[track], row, places)
+            for one in range(row[1] // frames * frame, row[1] // frames * (frame + 1)):
+                if not kept[row[0] + one]:
+                    continue
+                source = src_offsets[i] + one * before * channels
+                for k in range(after):
+                    for c in range(channels):
+                        dst[to] = 0
+                        if places[k] >= 0:
+                            dst[to] = src[source + places[k] * channels + c]
+                        to += 1
 
 
 @masks.cpu
 def _cpu(call: op.Call, plan: _MasksPlan) -> None:
-    call.for_samples(_sample_masks, call.words, plan.tables, plan.kept, plan.tracks, plan.matrices)
+    facts = (plan.tables, plan.kept, plan.tracks, plan.matrices, plan.firsts)
+    call.for_samples(_sample_masks, call.words, *facts)
 
 
 @masks.cases

@@ -16,7 +16,7 @@ from gradiva.auto_aug import auto_augment as aa
 from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
-from tests.ops.targets.graphs import found, painted
+from tests.ops.targets.graphs import f32, found, painted
 
 full = pytest.mark.full
 SIZE = 5
@@ -41,12 +41,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "rand": functools.partial(ra.rand_augment, n=2, m=20),
     "trivial": functools.partial(ta.trivial_augment_wide, seed=3),
     "auto": functools.partial(aa.auto_augment, policy_name="svhn"),
-    "own policy": lambda images, *targets: aa.apply_auto_augment(OWN, images, *targets, seed=2),
-    "own suite": lambda images, *targets: ra.apply_rand_augment(
-        [lean, a.invert, lean], images, *targets, n=2, m=1, num_magnitude_bins=3
+    "own policy": functools.partial(aa.apply_auto_augment, OWN, seed=2),
+    "own suite": functools.partial(
+        ra.apply_rand_augment, [lean, a.invert, lean], n=2, m=1, num_magnitude_bins=3
     ),
     "select": lambda images, *targets: select(
-        [lambda *both: gradiva.flip(*both), lambda *both: both if targets else both[0]],
+        [gradiva.flip, lambda *both: both if targets else both[0]],
         gradiva.random.coin_flip(batch_size=images.batch_size),
         images,
         *targets,
@@ -95,8 +95,8 @@ def eager(call: Callable[..., Any], size: int = SIZE) -> list[list[Any]]:
     made: list[list[Any]] = []
     for first, (images, box, label) in zip(range(0, COUNT, size), batches(size), strict=True):
         with gradiva.step(first, len(images)):
-            images, targets = call(images, gradiva.Targets(boxes=box, labels=label))
-            made += samples((images, targets.boxes, targets.labels))
+            moved, targets = call(images, gradiva.Targets(boxes=box, labels=label))
+            made += samples((moved, targets.boxes, targets.labels))
     return made
 
 
@@ -104,7 +104,8 @@ def same(one: list[list[Any]], other: list[list[Any]]) -> None:
     assert len(one) == len(other)
     for left, right in zip(one, other, strict=True):
         for x, y in zip(left, right, strict=True):
-            assert x.dtype == y.dtype and x.shape == y.shape
+            assert x.dtype == y.dtype
+            assert x.shape == y.shape
             np.testing.assert_array_equal(x, y)
 
 
@@ -200,20 +201,21 @@ def test_painted_points(seed: int) -> None:
         for number, (x, y, visible) in enumerate(np.asarray(keypoints).tolist()):
             if visible and 9 < x < 91 and 9 < y < 71:
                 compared += 1
-                assert 0.5 < mass[number]
+                assert mass[number] > 0.5
                 assert np.hypot(*(places[number] - (x, y))) < 0.5
     assert compared >= 8
 
 
 def test_one_image_and_what_holds_targets() -> None:
-    picture, box = pictures()[0], np.float32([[2, 3, 9, 12]])
+    picture, box = pictures()[0], f32([[2, 3, 9, 12]])
     image, found = a.rotate(
         gradiva.as_tensor(picture, layout="HWC"),
         {"cat": [gradiva.Targets(boxes=box)], "none": ()},
         magnitude_bin=3,
         num_magnitude_bins=4,
     )
-    assert image.shape == picture.shape and found["none"] == ()
+    assert image.shape == picture.shape
+    assert found["none"] == ()
     angles = [30.0, -30.0]
     expected = []
     for angle in angles:
@@ -302,7 +304,8 @@ def test_refused() -> None:
 
 def test_copies_keep_what_moves() -> None:
     assert a.rotate.augmentation((0, 3)).moves is True
-    assert a.invert.moves is False and unknown.moves is None
+    assert a.invert.moves is False
+    assert unknown.moves is None
     assert unknown.augmentation(moves=False).moves is False
     assert isinstance(a.rotate.augmentation(augmentation_cls=Augmentation), Augmentation)
     assert "targets" not in a.rotate.keywords

@@ -93,7 +93,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         },
         "its inputs are no images": BOXES
         | FILES
-        | (TARGETS - {"targets.canvas"})
+        | (TARGETS - {"targets.canvas", "targets.frames"})
         | {
             "coord_flip",
             "coord_transform",
@@ -158,6 +158,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "targets.cameras",
             "targets.canvas",
             "targets.chosen",
+            "targets.frames",
             "targets.masks",
             "targets.polygons",
             "transforms.combine",

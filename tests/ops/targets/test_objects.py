@@ -173,8 +173,9 @@ def test_sequences() -> None:
     assert as_lists(targets.boxes) == (BOXES / 2).tolist()
     assert as_lists(targets["frame"]) == [0, 2, 3]
     angles = gradiva.per_frame(f32([10, 20, 30, 40]))
-    with pytest.raises(gradiva.OperatorValueError, match=r"rotate: .* targets follow one map"):
-        gradiva.rotate(frames, targets, angle=angles)
+    _, targets = gradiva.rotate(frames, targets, angle=angles)
+    with pytest.raises(gradiva.OperatorTypeError, match=r"boxes need an axis of frames"):
+        assert targets.boxes
 
 
 def test_objects_in_each_frame() -> None:
