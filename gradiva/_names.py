@@ -220,11 +220,13 @@ PARTS: dict[str, tuple[str, ...]] = {
     "readers.mix": ("readers.mix",),
     "readers.records.tfrecord": ("readers.tfrecord",),
     "readers.rows.objects": ("readers.table",),
+    "targets.bent": ("targets.bent_points", "targets.bent_polygons"),
     "targets.boxes": ("targets.boxes",),
     "targets.canvas": ("targets.canvas",),
     "targets.chosen": ("targets.chosen",),
     "targets.frames": ("targets.frames",),
     "targets.masks": ("targets.masks",),
+    "targets.past": ("targets.past",),
     "targets.points": ("targets.cameras", "targets.keypoints"),
     "targets.polygons": ("targets.polygons",),
 }

@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
     leaving,
 )
 from gradiva.eager.support.registry import Declarations, Modules
-from gradiva.eager.types.coordinate_maps import IN_PLACE, CoordinateMap
+from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, CoordinateMap
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
@@ -233,6 +233,11 @@ class OperatorBase:
         """Decorator: where pixels go (see `coordinate_maps`), `Call -> float64 matrices`, or also
         from a Plan: after the shape rule; of the first input it sees shapes and layout alone."""
         self.moves = kernel_of_call(rule, 1)
+        return rule
+
+    def displacement(self, rule: F) -> F:
+        """Decorator: where pixels come from, for an operator that bends images (see `Bends`)."""
+        self.moves = Bends(kernel_of_call(rule, 1))
         return rule
 
     def cases(self, make: F) -> F:

@@ -16,6 +16,7 @@ from gradiva.eager.types.arrays import Float64Array, Int64Array
 
 __all__ = [
     "IN_PLACE",
+    "Bends",
     "CoordinateMap",
     "FileMap",
     "NoMap",
@@ -33,6 +34,14 @@ class NoMap(NamedTuple):
     why: str
 
 
+class Bends(NamedTuple):
+    """Of an operator that bends images. rule: from a call, after its shape rule, to a list with,
+    for each sample, float32 (h, w, 2): the place (x, y) in the input, in pixels from the corner of
+    the first one, that the center of each pixel of the output comes from; None if nothing moves."""
+
+    rule: Rule
+
+
 class _InPlace(NamedTuple):
     """Of an operator that moves no pixels."""
 
@@ -46,7 +55,7 @@ class FileMap(NamedTuple):
 
 
 IN_PLACE = _InPlace()
-CoordinateMap: TypeAlias = "Rule | NoMap | _InPlace"
+CoordinateMap: TypeAlias = "Rule | NoMap | Bends | _InPlace"
 """The map of an operator: from a call, after its shape rule, to matrices float64 that take places
 in the input to places in the output, (N, 2, 3) or (N, 3, 3), in volumes (N, 3, 4) or (N, 4, 4)."""
 

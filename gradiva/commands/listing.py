@@ -28,7 +28,8 @@ _PARTS = frozenset(
         *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
         *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
-        *("targets.frames", "targets.keypoints", "targets.masks", "targets.polygons"),
+        *("targets.bent_points", "targets.bent_polygons", "targets.frames", "targets.keypoints"),
+        *("targets.masks", "targets.past", "targets.polygons"),
     )
 )
 """Parts of other operators, which stand in graphs and have no name that users call."""

@@ -10,8 +10,10 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
+from .bent_boxes import move_bent_boxes
 from .box_moves import ENDS_FIRST, FORMATS, NO_AREA, NOT_FINITE, OUTSIDE, move_boxes
 from .frames import counts_in_frames, tracks_of
+from .past import bends_of, first_tracks
 from .track import FIRST, LAYOUT, begun, flat, note_of, write_flat
 
 _FAULTS: Final = {
@@ -22,10 +24,11 @@ _FAULTS: Final = {
 }
 
 
-@op.operator("targets.boxes", inputs=2)
+@op.operator("targets.boxes", inputs=(2, 3))
 def boxes(
     input: op.SampleType,
     track: op.SampleType,
+    past: op.SampleType | None = None,
     /,
     *,
     format: str = "xyxy",
@@ -46,6 +49,7 @@ def boxes(
     Args:
         input: the boxes of a sample, (n, 4), of volumes (n, 6); or of each frame, (f, n, 4).
         track: how the places of the image have moved, float64.
+        past: the operators that have bent it before that, float64.
         format, relative, clip, drop, min_visibility, min_area, min_size, invalid: as in
             `gradiva.Targets`.
         made_format, made_relative: of the result, if these differ.
@@ -133,7 +137,12 @@ def _shapes(call: op.Call) -> _BoxesPlan:
         counts = counts_in_frames(extents, call.inputs[1])
     made, kept = np.empty_like(rows), np.empty(len(rows), np.bool_)
     faults = np.empty(len(rows), np.int64)
-    move_boxes(rows, counts, tracks, axes, forms, policy, made, kept, faults)
+    if len(call.inputs) > 2:
+        pasts = [bends_of(one) for one in call.inputs[2].arrays()]
+        move_bent_boxes(rows, counts, tracks, pasts, forms, policy, made, kept, faults)
+        tracks = first_tracks(pasts, tracks)
+    else:
+        move_boxes(rows, counts, tracks, axes, forms, policy, made, kept, faults)
     if faults.any():
         if call["invalid"] == "raise":
             frames = call.inputs[1].batch_shape.shapes[:, 0] if of_frames else None

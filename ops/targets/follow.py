@@ -15,15 +15,16 @@ from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Int64Array
-from gradiva.eager.types.coordinate_maps import IN_PLACE, spatial_axes
+from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, spatial_axes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic
 
 from .canvas import canvas
-from .follower import files_of, follower_of, passed_on
+from .follower import files_of, follower_of, passed_on, past_of
 from .frames import frame_tracks, frames
+from .past import past
 from .targets import Targets
 from .track import layout_of, shapes_of, stacked
 
@@ -62,7 +63,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
         outputs, made = operator.with_targets(images, trees, keywords)
         return (*outputs, *made)
     moves = operator.moves
-    if moves is not IN_PLACE:
+    if moves is not IN_PLACE and not isinstance(moves, Bends):
         follower_of(operator)  # it raises an error before anything is computed
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
@@ -72,14 +73,19 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     several = outputs if isinstance(outputs, tuple | list) else (outputs,)
     if moves is IN_PLACE:
         return (*several, *trees)
-    tracks: dict[int, Any] = {}
+    tracks: dict[tuple[int, int], Any] = {}
 
     def moved(targets: Targets) -> Targets:
         _check_current(operator, images[0], targets)
-        known = id(targets._track) if targets._track is not None else 0
+        known = (id(targets._track), id(targets._past))
         if known not in tracks:
-            tracks[known] = _moved_track(operator, images, keywords, targets._track)
-        return targets._after(operator.name, tracks[known], images[0], several[0])
+            if isinstance(moves, Bends):
+                tracks[known] = _bent(operator, images, keywords, targets, several[0])
+            else:
+                moved = _moved_track(operator, images, keywords, targets._track)
+                tracks[known] = moved, targets._past
+        track, before = tracks[known]
+        return targets._after(operator.name, track, before, images[0], several[0])
 
     return (*several, *(map_targets(moved, tree) for tree in trees))
 
@@ -145,6 +151,23 @@ def _moved_track(
     if operator.frames and _moves_frames(operator, images, keywords):
         before = frames.bind((before,), {})
     return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
+
+
+def _bent(
+    operator: OperatorBase,
+    images: tuple[Any, ...],
+    keywords: dict[str, Any],
+    targets: Targets,
+    result: Any,
+) -> tuple[Any, Any]:
+    """The track and the past after a call that bends the images: another track begins."""
+    track, before = targets._track, targets._past
+    if track is None:
+        track = canvas.bind((images[0],), {"device": "cpu"})
+    if before is None:
+        before = past.bind((track,), {})
+    after = past_of(operator).bind((track, *images[1:], before), passed_on(keywords))
+    return canvas.bind((result,), {"device": "cpu"}), after
 
 
 def call_operator(

@@ -14,9 +14,10 @@ from gradiva.eager.execution.per_frame import Frames
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.types.arrays import Float64Array, Int64Array
-from gradiva.eager.types.coordinate_maps import NoMap, spatial_axes
+from gradiva.eager.types.coordinate_maps import Bends, NoMap, spatial_axes
 
 from .frames import OF_FRAMES, FrameTracks, frame_tracks, single_frames
+from .past import PAST, PastPlan, bent, check_flat, plan_of_rows, write_rows
 from .track import (
     COLUMNS,
     HEAD,
@@ -56,14 +57,22 @@ class Follower(OperatorBase):
     """An operator on tracks, with the arguments of one on images: from a track before that operator
     to one after it. It runs the shape rule of that operator on samples without elements."""
 
-    def __init__(self, original: OperatorBase, name: str, rule: Callable[[op.Call], Any]) -> None:
+    def __init__(
+        self,
+        original: OperatorBase,
+        name: str,
+        rule: Callable[[op.Call], Any],
+        kernel: Callable[[op.Call], None] = write_tracks,
+    ) -> None:
         vars(self).update(vars(original))
         del vars(self)["__call__"]
         self.original, self.name = original, name
         self.schema, self.formerly = None, ()
         if not name.endswith(_MAP):
             self.frames = frozenset()
-        self.kernels, self.shape_rule = {"cpu": write_tracks}, rule
+        if name.endswith(_PAST):
+            self.min_inputs, self.max_inputs = self.min_inputs + 1, self.max_inputs + 1
+        self.kernels, self.shape_rule = {"cpu": kernel}, rule
         self.fusion_role = self.decomposition = self.view_rule = self.case_maker = None
         self.moves = self.with_targets = self.without_pixels = self.gpu_work = None
         self.libraries, self.cuts_out, self.host_from = (), None, None
@@ -73,6 +82,9 @@ class Follower(OperatorBase):
     def types(
         self, inputs: Sequence[op.SampleType], arguments: dict[str, Any]
     ) -> tuple[op.SampleType, ...]:
+        if self.name.endswith(_PAST):
+            check_flat(inputs[0], self.original.name)
+            return (PAST,)
         if not self.name.endswith(_MAP):
             return (TRACK,)
         kinds = [one for name, one in arguments.items() if name in self.frames]
@@ -90,18 +102,24 @@ class Follower(OperatorBase):
 
 def _again(original: OperatorBase, name: str) -> Follower:
     end = name[name.rindex(".") :]
-    return {_MAP: follower_of, _CANVAS: canvas_of, _FILES: files_of}[end](original)
+    made = {_MAP: follower_of, _CANVAS: canvas_of, _FILES: files_of, _PAST: past_of}
+    return made[end](original)
 
 
-_MAP, _CANVAS, _FILES = ".map", ".canvas", ".files"
+_MAP, _CANVAS, _FILES, _PAST = ".map", ".canvas", ".files", ".past"
 _followers: dict[str, Follower] = {}
 
 
-def _kept(original: OperatorBase, end: str, rule: Callable[[OperatorBase, op.Call], Any]) -> Any:
+def _kept(
+    original: OperatorBase,
+    end: str,
+    rule: Callable[[OperatorBase, op.Call], Any],
+    kernel: Callable[[op.Call], None] = write_tracks,
+) -> Any:
     name = f"{original.name}{end}"
     found = _followers.get(name)
     if found is None or found.original is not original:
-        found = Follower(original, name, lambda call: rule(original, call))
+        found = Follower(original, name, lambda call: rule(original, call), kernel)
         _followers[name] = found
     return found
 
@@ -237,6 +255,27 @@ def _moves(
             operator=original.name,
         )
     return made, matrices_of(maps, len(spatial_axes(found))), found
+
+
+def past_of(original: OperatorBase) -> Follower:
+    """The operator that makes, of the track and the past of images, the past behind an operator
+    that bends them."""
+    made: Follower = _kept(original, _PAST, _bend, write_rows)
+    return made
+
+
+def _bend(original: OperatorBase, call: op.Call) -> PastPlan:
+    """The shape rule of `past_of`, whose inputs are the track, the inputs of the operator but the
+    first, and the past."""
+    if call.size == 0:
+        return plan_of_rows([])
+    tracks, *others, pasts = call.inputs
+    check_flat(tracks, original.name)
+    found = stacked_tracks(tracks)
+    images = _images(shapes_of(found), layout_of(found), tracks)
+    inner = _prepared(original, (images, *others), call)
+    assert isinstance(original.moves, Bends)
+    return bent(inner, original.moves.rule(inner), tracks, pasts, original.name)
 
 
 def passed_on(keywords: Mapping[str, Any]) -> dict[str, Any]:

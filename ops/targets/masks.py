@@ -7,24 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int64Array, Vector
+from gradiva.eager.types.arrays import (
+    BoolVector,
+    Float32Array,
+    Float64Array,
+    I64Vector,
+    Int64Array,
+    Vector,
+)
 
+from .bending import bring_back
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
 from .frames import frame_tracks
+from .past import Bend, bends_of, first_tracks
 from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _NEAR = 1e-6
 """Of a pixel: on the edge between two pixels the later one is taken, whatever was rounded."""
 
 
-@op.operator("targets.masks", inputs=(2, 3))
+@op.operator("targets.masks", inputs=(2, 4))
 def masks(
     input: op.SampleType,
     track: op.SampleType,
     kept: op.SampleType | None = None,
+    past: op.SampleType | None = None,
     /,
     *,
+    bent: bool = False,
     maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
@@ -35,6 +46,8 @@ def masks(
             each object, and (f, n, H, W) in each frame. Of volumes with D before H. Any dtype.
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
+        past: the operators that have bent the image before the track, float64; the last input.
+        bent: whether there is a past.
         maps: the operators that the track follows, for those who read the graph.
 
     Returns:
@@ -66,6 +79,7 @@ class _MasksPlan(op.Plan):
     tracks: Float64Array
     matrices: Float64Array
     firsts: I64Vector
+    pasts: list[list[Bend]] | None
 
 
 masks.note = note_of("masks")
@@ -92,7 +106,9 @@ def _shapes(call: op.Call) -> _MasksPlan:
     # All frames of a sequence have one size.
     some, one = frames > 0, firsts[:-1][frames > 0]
     before, after = spatial.copy(), spatial.copy()
-    before[some] = tracks[one, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    pasts = [bends_of(past) for past in call.inputs[-1].arrays()] if call["bent"] else None
+    begin = tracks if pasts is None else first_tracks(pasts, tracks)
+    before[some] = begin[one, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
     after[some] = tracks[one, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
     if found is not None:
         op.refuse_samples(
@@ -111,7 +127,7 @@ def _shapes(call: op.Call) -> _MasksPlan:
     )
     counts = shapes[:, :first].prod(axis=1)
     kept = np.ones(int(counts.sum()), np.bool_)
-    if several and len(call.inputs) > 2 and call.size:
+    if several and len(call.inputs) > (3 if call["bent"] else 2) and call.size:
         objects = shapes[:, first - 1].copy()
         kept = kept_of(call, 2, objects, "masks")
         shapes[:, first - 1] = counts_kept(kept, objects)
@@ -123,7 +139,7 @@ def _shapes(call: op.Call) -> _MasksPlan:
     if channels:
         tables[:, 8] = shapes[:, -1]
     shapes[:, first : first + axes] = after
-    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks), firsts)
+    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks), firsts, pasts)
 
 
 def _expected(axes: int, of_frames: bool) -> str:
@@ -175,6 +191,69 @@ def _find_sources(
 
 
 @op.jit
+def _find_bent(
+    track: Float64Array, matrix: Float64Array, extents: I64Vector, ends: Float64Array
+) -> None:
+    """For each pixel of a mask the place of the image before the track that it is taken from, or
+    NaN. ends: (pixels, 2)."""
+    place, number = np.empty(3), 0
+    for y in range(extents[6]):
+        for x in range(extents[7]):
+            w = moved(matrix, x + 0.5, y + 0.5, 0.5, place)
+            px, py = place[0] + _NEAR, place[1] + _NEAR
+            inside = w > 0.0 and 0.0 <= px < track[FIRST, 4] and 0.0 <= py < track[FIRST, 5]
+            inside = inside and is_seen(track, place[0], place[1], 0.5)
+            ends[number, 0], ends[number, 1] = (place[0], place[1]) if inside else (np.nan, np.nan)
+            number += 1
+
+
+@op.jit
+def _find_before(
+    track: Float64Array, back: Float64Array, grid: Float32Array, ends: Float64Array
+) -> None:
+    """The same from the image after an operator that bends it to that before the track before."""
+    place = np.empty(3)
+    for k in range(len(ends)):
+        if ends[k, 0] == ends[k, 0]:
+            place[0], place[1] = ends[k, 0], ends[k, 1]
+            found = bring_back(track, back, grid, place)
+            ends[k, 0], ends[k, 1] = (place[0], place[1]) if found else (np.nan, np.nan)
+
+
+@op.jit
+def _copy_bent(
+    source: Vector, target: Vector, row: I64Vector, kept: BoolVector, ends: Float64Array
+) -> None:
+    """Take the pixels of all masks of a sample from these places."""
+    height, width, channels = row[3], row[4], row[8]
+    to = 0
+    for one in range(row[1]):
+        if not kept[row[0] + one]:
+            continue
+        for k in range(len(ends)):
+            px, py = ends[k, 0] + _NEAR, ends[k, 1] + _NEAR
+            inside = 0.0 <= px < width and 0.0 <= py < height
+            place = ((one * height + int(py)) * width + int(px)) * channels if inside else 0
+            for c in range(channels):
+                target[to] = source[place + c] if inside else 0
+                to += 1
+
+
+def _sample_bent(call: op.Call, plan: _MasksPlan, begin: int, end: int) -> None:
+    """Sample masks of images that operators have bent."""
+    assert plan.pasts is not None
+    for sample in range(begin, end):
+        row = plan.tables[sample]
+        ends = np.empty((int(row[5] * row[6] * row[7]), 2))
+        _find_bent(plan.tracks[sample], plan.matrices[sample], row, ends)
+        for bend in reversed(plan.pasts[sample]):
+            _find_before(bend.track, bend.back, bend.grid, ends)
+        source = call.inputs[0].array(sample).reshape(-1)
+        target = call.outputs[0].array(sample).reshape(-1)
+        _copy_bent(source, target, row, plan.kept, ends)
+
+
+@op.jit
 def _sample_masks(
     slabs: tuple[Vector, I64Vector, Vector, I64Vector],
     tables: Int64Array,
@@ -209,6 +288,9 @@ def _sample_masks(
 
 @masks.cpu
 def _cpu(call: op.Call, plan: _MasksPlan) -> None:
+    if plan.pasts is not None:
+        call.for_samples(lambda begin, end: _sample_bent(call, plan, begin, end))
+        return
     facts = (plan.tables, plan.kept, plan.tracks, plan.matrices, plan.firsts)
     call.for_samples(_sample_masks, call.words, *facts)
 

@@ -145,12 +145,11 @@ def partners_of(pairs: tuple[int, ...], count: int) -> Int64Array:
 keypoints.note = note_of("keypoints")
 
 
-@keypoints.shapes
-def _shapes(call: op.Call) -> _Rows:
+def point_groups(call: op.Call, axes: int) -> tuple[Float64Array, I64Vector]:
+    """The points of the first input, (groups, points of a group, axes or axes + 1), and how many
+    groups each sample has. Raises OperatorValueError for other shapes."""
     given = call.inputs[0]
-    tracks, of_frames = tracks_of(call.inputs[1], given, 3, "keypoints")
-    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
-    shapes = given.batch_shape.shapes.copy()
+    shapes = given.batch_shape.shapes
     count, width = (int(shapes[:, k].max(initial=0)) for k in (-2, -1))
     bad = (shapes[:, -1] != width) | (shapes[:, -2] != count) | (width not in (axes, axes + 1))
     bad &= shapes.prod(axis=1) > 0
@@ -165,8 +164,18 @@ def _shapes(call: op.Call) -> _Rows:
     points = rows.reshape(-1, count, width) if rows.size else np.empty((0, count, width))
     groups = np.ones(call.size, np.int64)
     if given.ndim > 2 and call.size:
-        several = shapes[:, :-2].prod(axis=1)
-        groups = held = np.where(shapes[:, -2:].prod(axis=1) > 0, several, 0)
+        groups = np.where(shapes[:, -2:].prod(axis=1) > 0, shapes[:, :-2].prod(axis=1), 0)
+    return points, groups
+
+
+@keypoints.shapes
+def _shapes(call: op.Call) -> _Rows:
+    given = call.inputs[0]
+    tracks, of_frames = tracks_of(call.inputs[1], given, 3, "keypoints")
+    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
+    shapes = given.batch_shape.shapes.copy()
+    points, groups = point_groups(call, axes)
+    count, held, several = points.shape[1], groups, shapes[:, :-2].prod(axis=1)
     if of_frames:
         labeled = shapes[:, -2:].prod(axis=1, keepdims=True) > 0
         groups = counts_in_frames(np.where(labeled, shapes, 0), call.inputs[1])

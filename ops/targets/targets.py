@@ -10,12 +10,14 @@ from gradiva.eager.operators.input_sets import SET_TYPES
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, wrong_value
 from gradiva.eager.values.value import Following, Symbolic
 
+from .bent import bent_points, bent_polygons
 from .boxes import boxes as move_boxes
 from .boxes import check_format
 from .canvas import canvas
 from .chosen import chosen
 from .masks import masks as move_masks
 from .parts import Part, whole_of
+from .past import past
 from .points import ORIGINS
 from .points import cameras as move_cameras
 from .points import keypoints as move_keypoints
@@ -81,7 +83,7 @@ class Targets(Following):
         targets.boxes  # [[0.0, 0.0, 200.0, 200.0]]
     """
 
-    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_track")
+    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_past", "_track")
 
     def __init__(
         self,
@@ -144,6 +146,7 @@ class Targets(Following):
             "keypoint_pairs": pairs,
         }
         self._track: Any = None
+        self._past: Any = None
         self._first: Any = None
         self._last: Any = None
         self._followed: tuple[str, ...] = ()
@@ -231,24 +234,25 @@ class Targets(Following):
         made = Targets.__new__(Targets)
         made._fields = {name: value for name, value in fields.items() if value is not None}
         made._options, made._track, made._first = self._options, None, None
-        made._last = None
+        made._last = made._past = None
         made._followed, made._made = (), {}
         return made
 
-    def _after(self, operator: str, track: Any, image: Any, result: Any) -> Targets:
-        """These targets after an operator that was given this image and made that; the track says
-        where places are then."""
+    def _after(self, operator: str, track: Any, past: Any, image: Any, result: Any) -> Targets:
+        """These targets after an operator that was given this image and made that; the track, and
+        the past before it, say where places are then."""
         made = self._with(self._fields, track, (*self._followed, operator))
         # A symbol of the first image has no memory, and conditions may need it.
         made._first = image if self._track is None and isinstance(image, Symbolic) else self._first
         made._last = result if isinstance(result, Symbolic) else None
+        made._past = past
         return made
 
     def _with(self, fields: Mapping[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
         made = Targets.__new__(Targets)
         made._fields, made._options, made._track = fields, self._options, track
         made._first, made._followed, made._made = self._first, followed, {}
-        made._last = None
+        made._last, made._past = None, self._past
         return made
 
     def merged(
@@ -274,6 +278,13 @@ class Targets(Following):
         track = None if tracks[0] is None else merge(tracks[0], tracks[1], "track")
         made = self._with(fields, track, followed)
         made._first = first
+        pasts = [self._past, other._past]
+        if pasts[0] is not pasts[1]:
+            for side, one in enumerate(pasts):
+                if one is None:
+                    with inside(side):
+                        pasts[side] = past.bind((tracks[side],), {})
+            made._past = merge(pasts[0], pasts[1], "past")
         return made
 
     def begun(self, images: Any) -> Targets:
@@ -288,7 +299,9 @@ class Targets(Following):
     def part(self, take: Callable[[Any], Any]) -> Targets:
         """The targets of some of the samples."""
         track = None if self._track is None else take(self._track)
-        return self._with(Part(self._fields, take), track, self._followed)
+        made = self._with(Part(self._fields, take), track, self._followed)
+        made._past = None if self._past is None else take(self._past)
+        return made
 
     def joined(self, others: Sequence[Any], join: Callable[[list[Any]], Any]) -> Targets:
         """The targets of all samples. What they hold was not parted, if it still is what it was.
@@ -304,11 +317,20 @@ class Targets(Following):
             raise OperatorTypeError("targets that have moved, and others that begin with an image")
         track = None if tracks[0] is None else join(tracks)
         followed = tuple(dict.fromkeys(name for one in several for name in one._followed))
-        return self._with(fields, track, followed)
+        made = self._with(fields, track, followed)
+        if any(one._past is not None for one in several):
+            made._past = join([one._passed() for one in several])
+        return made
+
+    def _passed(self) -> Any:
+        """The past, which may be empty. There is a track."""
+        return past.bind((self._track,), {}) if self._past is None else self._past
 
     def marked(self, mark: Callable[[Any], Any]) -> Targets:
         """These targets with `mark` of their track."""
-        return self._with(self._fields, mark(self._track), self._followed)
+        made = self._with(self._fields, mark(self._track), self._followed)
+        made._past = mark(self._past)
+        return made
 
     def _check_alike(self, other: Any) -> None:
         if self._options != other._options or self.names != other.names:
@@ -328,13 +350,17 @@ class Targets(Following):
 
     def _moved(self, name: str) -> Any:
         value, options, maps = self._fields[name], self._options, ", ".join(self._followed)
+        bent: Any = () if self._past is None else (self._past,)
         if name == "boxes":
             given = {option: options[option] for option in _OF_BOXES}
-            found, self._made[_KEPT] = move_boxes(value, self._track, **given, maps=maps)
+            found, self._made[_KEPT] = move_boxes(value, self._track, *bent, **given, maps=maps)
             return found
         kept = self._kept
         left = () if kept is None else (kept,)
         origin = options["pixel_origin"]
+        if bent and name == "keypoints":
+            form = {one: options[one] for one in ("relative", "pixel_origin")}
+            value = bent_points(value, *bent, **form, pairs=options["keypoint_pairs"])
         if name == "keypoints":
             return move_keypoints(
                 value,
@@ -346,13 +372,24 @@ class Targets(Following):
                 maps=maps,
             )
         if name == "masks":
-            return move_masks(value, self._track, *left, maps=maps)
+            inputs: Any = (value, self._track, *left, *bent)
+            return move_masks(*inputs, bent=bool(bent), maps=maps)
         if name == "cameras":
+            if bent:
+                raise OperatorTypeError(
+                    "no camera matrix says where places in an image are that was bent by one of "
+                    f"{maps}",
+                    operator="targets.cameras",
+                )
             return move_cameras(value, self._track, pixel_origin=origin, maps=maps)
         if name in ("polygons", "vertices"):
-            given = {option: options[option] for option in ("relative", "clip", "pixel_origin")}
-            both = self._fields["polygons"], self._fields["vertices"]
-            moved = move_polygons(*both, self._track, *left, **given, maps=maps)
+            given = {one: options[one] for one in ("relative", "clip", "pixel_origin")}
+            both: Any = self._fields["polygons"], self._fields["vertices"]
+            if bent:
+                form = {one: options[one] for one in ("relative", "pixel_origin")}
+                both = bent_polygons(*both, *bent, **form)
+            several: Any = (*both, self._track, *left)
+            moved = move_polygons(*several, **given, maps=maps)
             self._made["polygons"], self._made["vertices"] = moved
             return self._made[name]
         return chosen(value, kept, what=name) if left else value

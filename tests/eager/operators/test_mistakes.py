@@ -160,6 +160,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "targets.chosen",
             "targets.frames",
             "targets.masks",
+            "targets.past",
             "targets.polygons",
             "transforms.combine",
         }
