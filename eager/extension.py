@@ -76,7 +76,6 @@ from gradiva.eager.support.errors import wrong_value as wrong_value
 from gradiva.eager.types.arrays import Int64Array as Int64Array
 from gradiva.eager.types.batch_shape import BatchShape as BatchShape
 from gradiva.eager.types.coordinate_maps import IN_PLACE as IN_PLACE
-from gradiva.eager.types.coordinate_maps import Bends as Bends
 from gradiva.eager.types.coordinate_maps import NoMap as NoMap
 from gradiva.eager.types.coordinate_maps import axis_map as axis_map
 from gradiva.eager.types.coordinate_maps import spatial_axes as spatial_axes

@@ -224,6 +224,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "targets.boxes": ("targets.boxes",),
     "targets.canvas": ("targets.canvas",),
     "targets.chosen": ("targets.chosen",),
+    "targets.composed": ("composed_warp",),
     "targets.frames": ("targets.frames",),
     "targets.masks": ("targets.masks",),
     "targets.past": ("targets.past",),

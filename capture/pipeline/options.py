@@ -89,6 +89,7 @@ class PipelineKeywords(TypedDict, total=False):
     concurrency: OperatorConcurrency | str | None
     cache: str | os.PathLike[str] | None
     cache_bytes: int | None
+    compose_warps: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class PipelineOptions:
     stream_policy: StreamPolicy | None
     concurrency: OperatorConcurrency | None
     cache: CacheOptions | None
+    compose_warps: bool
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -195,7 +197,8 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
             cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
         )
-        for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
+        flags = ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats")
+        for name in (*flags, "compose_warps"):
             given[name] = _flag(name, given[name])
         if given["exec_dynamic"] is None:
             simple = not isinstance(given["prefetch_queue_depth"], dict)

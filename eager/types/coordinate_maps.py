@@ -7,7 +7,7 @@ is (0.5, 0.5), and a change of the size is a factor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,8 +19,12 @@ __all__ = [
     "Bends",
     "CoordinateMap",
     "FileMap",
+    "Gather",
     "NoMap",
     "axis_map",
+    "gather_of",
+    "gathers",
+    "gathers_alike",
     "spatial_axes",
     "window_map",
 ]
@@ -52,6 +56,31 @@ class FileMap(NamedTuple):
 
     shapes: Int64Array
     matrices: Float64Array
+
+
+class Gather(NamedTuple):
+    """How a call takes each pixel from the place that its matrix says. resamples: whether between
+    pixels, by a filter, an `InterpType`; fill: the value outside of the image. Without that it
+    moves whole pixels, and all of them come from the image."""
+
+    resamples: bool
+    filter: int = 0
+    fill: float = 0.0
+
+
+gathers: dict[str, Callable[[Mapping[str, Any]], Gather | None]] = {}
+"""By operator: from the fixed arguments of a call, how it gathers pixels; None if otherwise."""
+
+
+def gather_of(operator: str, fixed: Mapping[str, Any]) -> Gather | None:
+    """How a call with these fixed arguments gathers pixels; None if that is not known."""
+    rule = gathers.get(operator)
+    return None if rule is None or fixed.get("dtype") is not None else rule(fixed)
+
+
+def gathers_alike(several: Sequence[Gather]) -> bool:
+    """Whether calls that follow each other may gather their pixels at once."""
+    return len({one for one in several if one.resamples}) < 2
 
 
 IN_PLACE = _InPlace()

@@ -26,7 +26,7 @@ _PARTS = frozenset(
     (
         *("brightness_of_tensors", "gray_of_tensors", "hue_of_tensors", "saturation_of_tensors"),
         *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
-        *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
+        *("composed_warp", "patch_blocks", "patch_grid", "patch_rows", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
         *("targets.bent_points", "targets.bent_polygons", "targets.frames", "targets.keypoints"),
         *("targets.masks", "targets.past", "targets.polygons"),

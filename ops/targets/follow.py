@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,14 @@ from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Int64Array
-from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, spatial_axes
+from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, Gather, spatial_axes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic
 
 from .canvas import canvas
+from .composed import composed_warp
 from .follower import files_of, follower_of, passed_on, past_of
 from .frames import frame_tracks, frames
 from .past import past
@@ -90,9 +91,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     return (*several, *(map_targets(moved, tree) for tree in trees))
 
 
-def _moves_frames(
-    operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]
-) -> bool:
+def moves_frames(operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether an argument has values per frame, as far as that is known."""
     values = [keywords.get(name) for name in operator.frames]
     if "1" in operator.frames:
@@ -148,7 +147,7 @@ def _moved_track(
             )
         return files_of(operator).bind(images, passed_on(keywords))
     before = canvas.bind((images[0],), {"device": "cpu"}) if track is None else track
-    if operator.frames and _moves_frames(operator, images, keywords):
+    if operator.frames and moves_frames(operator, images, keywords):
         before = frames.bind((before,), {})
     return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
 
@@ -178,6 +177,41 @@ def call_operator(
         return operator.bind((images,), dict(keywords)), targets
     made = operator.bind((images, targets), dict(keywords))
     return made[0], made[-1]
+
+
+class Warp(NamedTuple):
+    """A call that gathers pixels by matrices: of `call_operator`."""
+
+    step: Callable[[Any, Any], tuple[Any, Any]]
+    operator: OperatorBase
+    keywords: dict[str, Any]
+    gather: Gather
+
+
+def compose(warps: Sequence[Warp], images: Any, targets: Any) -> tuple[Any, Any]:
+    """The images and targets after several such calls, whose pixels are gathered once."""
+    begin = track = canvas.bind((images,), {"device": "cpu"})
+    moved: dict[int, Any] = {}
+
+    def check(one: Targets) -> Targets:
+        _check_current(warps[0].operator, images, one)
+        moved[id(one._track)] = begin if one._track is None else one._track
+        return one
+
+    map_targets(check, targets)
+    for warp in warps:
+        follower, given = follower_of(warp.operator), passed_on(warp.keywords)
+        track = follower.bind((track,), given)
+        moved = {known: follower.bind((one,), given) for known, one in moved.items()}
+    found = next(warp.gather for warp in warps if warp.gather.resamples)
+    names = [warp.operator.name for warp in warps]
+    given = {"interp_type": found.filter, "fill_value": found.fill, "maps": ", ".join(names)}
+    result = composed_warp.bind((images, track), given)
+
+    def after(one: Targets) -> Targets:
+        return one._after(", ".join(names), moved[id(one._track)], one._past, images, result)
+
+    return result, map_targets(after, targets)
 
 
 follow.fill(follow_images)

@@ -16,7 +16,6 @@ from .boxes import check_format
 from .canvas import canvas
 from .chosen import chosen
 from .masks import masks as move_masks
-from .parts import Part, whole_of
 from .past import past
 from .points import ORIGINS
 from .points import cameras as move_cameras
@@ -299,7 +298,7 @@ class Targets(Following):
     def part(self, take: Callable[[Any], Any]) -> Targets:
         """The targets of some of the samples."""
         track = None if self._track is None else take(self._track)
-        made = self._with(Part(self._fields, take), track, self._followed)
+        made = self._with(_Part(self._fields, take), track, self._followed)
         made._past = None if self._past is None else take(self._past)
         return made
 
@@ -309,7 +308,7 @@ class Targets(Following):
         several = [self, *others]
         for other in others:
             self._check_alike(other)
-        fields = whole_of([one._fields for one in several])
+        fields = _whole_of([one._fields for one in several])
         if fields is None:
             fields = {name: join([one._fields[name] for one in several]) for name in self._fields}
         tracks = [one._track for one in several]
@@ -397,6 +396,38 @@ class Targets(Following):
     def __repr__(self) -> str:
         after = f" after {', '.join(self._followed)}" if self._followed else ""
         return f"<Targets: {', '.join(self._fields)}{after}>"
+
+
+class _Part(Mapping[str, Any]):
+    """Values by name, of which some samples are taken when they are read.
+
+    whole: the values of all samples. take: makes that part of what belongs to all.
+    """
+
+    def __init__(self, whole: Mapping[str, Any], take: Callable[[Any], Any]) -> None:
+        self.whole = whole
+        self._take = take
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._take(self.whole[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.whole)
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+
+def _whole_of(fields: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The values of all samples, if these are the unchanged parts of one batch."""
+    first = fields[0]
+    if not isinstance(first, _Part):
+        return None
+    same = all(isinstance(one, _Part) and one.whole is first.whole for one in fields)
+    return first.whole if same else None
 
 
 SET_TYPES.add(Targets)

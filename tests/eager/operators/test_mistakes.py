@@ -57,6 +57,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | SHAPED
         | (SOUNDS - {"spectrogram"})
         | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"}
+        | {"targets.past"}
         | LEVELS,
         "its cases have no input": MAKERS | MATRICES,
     },
@@ -127,8 +128,11 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "random_window",
             "random.choice",
             "segmentation.random_mask_pixel",
+            "targets.bent_points",
+            "targets.bent_polygons",
             "targets.canvas",
             "targets.chosen",
+            "targets.past",
         },
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
@@ -155,6 +159,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "peek_audio",
             "per_frame",
             "segmentation.select_masks",
+            "targets.bent_polygons",
             "targets.cameras",
             "targets.canvas",
             "targets.chosen",
