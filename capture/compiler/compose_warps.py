@@ -8,9 +8,8 @@ from typing import Any, Final
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.types.coordinate_maps import Gather, gather_of, gathers_alike
-from gradiva.ops.targets.canvas import canvas
-from gradiva.ops.targets.composed import composed_warp
-from gradiva.ops.targets.follower import follower_of, passed_on
+from gradiva.ops.targets.composed import composition_of
+from gradiva.ops.targets.follower import passed_on
 
 from .rewriter import Rewriter, rewrite
 
@@ -74,9 +73,9 @@ def _compose(rewriter: Rewriter, chain: Sequence[Node] | None) -> Edge | None:
         return None
     first, last = chain[0], chain[-1]
     image = rewriter.moved(first.inputs[0])
-    track = rewriter.add(first, canvas, (image,), {})
-    for node in chain:
-        follower = follower_of(node.operator)
+    parts = composition_of([node.operator for node in chain])
+    track = rewriter.add(first, parts.begin, (image,), {})
+    for node, follower in zip(chain, parts.follow, strict=True):
         given: dict[str, Any] = passed_on(dict(node.attributes))
         taken = {name: given[name] for name in (*follower.arguments, "shared") if name in given}
         inputs = (track, *(rewriter.moved(edge) for edge in node.inputs[1:]))
@@ -85,4 +84,4 @@ def _compose(rewriter: Rewriter, chain: Sequence[Node] | None) -> Edge | None:
     found = next(one for one in gathers if one is not None and one.resamples)
     maps = ", ".join(node.operator.name for node in chain)
     given = {"interp_type": found.filter, "fill_value": found.fill, "maps": maps}
-    return rewriter.add(last, composed_warp, (image, track), given)
+    return rewriter.add(last, parts.gather, (image, track), given)

@@ -25,12 +25,14 @@ from .outputs import Outputs
 
 if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
+    from gradiva.capture.compiler import compose_warps as composing
     from gradiva.eager.values.tensor import Tensor
 
     from . import diagnosis
     from . import timeline as timelines
     from .pipeline import Pipeline
 else:  # for few programs
+    composing = lazy_module("gradiva.capture.compiler.compose_warps")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
     diagnosis = lazy_module("gradiva.capture.pipeline.diagnosis")
     timelines = lazy_module("gradiva.capture.pipeline.timeline")
@@ -49,6 +51,12 @@ def output_ndim(pipe: Pipeline) -> list[int | None]:
 def graph(pipe: Pipeline) -> Graph:
     """The graph as it was recorded, or, once built, as it was compiled."""
     return pipe._recorded() if pipe._runtime is None else pipe._runtime.plan.graph
+
+
+def planned_graph(pipe: Pipeline) -> Graph:
+    """The graph that is compiled: as it was recorded, with composed warps if the options say so."""
+    recorded = pipe._recorded()
+    return composing.compose_warps(recorded) if pipe._options.compose_warps else recorded
 
 
 @overload

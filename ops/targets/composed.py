@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.types.arrays import F32Vector, Float64Array, I64Table, Number, Slabs
 from gradiva.ops.image.warp.displace import PIXELS
 from gradiva.ops.image.warp.rows import warp_row
 from gradiva.ops.image.warp.warp import check_interpolation, filling_of, framed
 
+from .canvas import canvas
 from .clipping import is_seen
+from .follower import follower_of
 from .track import HEAD, MATRIX, begun, moved, shapes_of, stacked
 
 _FAR = np.float32(-1e6)
@@ -62,6 +66,20 @@ def composed_warp(
     op.require_dtype(input, PIXELS)
     check_interpolation(int(interp_type), "interp_type")
     return op.with_layout(input, op.require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
+
+
+class Composition(NamedTuple):
+    """The operators that gather the pixels of a chain once: the one that begins the track of the
+    images, those that follow each operator, and the one that gathers."""
+
+    begin: OperatorBase
+    follow: list[OperatorBase]
+    gather: OperatorBase
+
+
+def composition_of(chain: Sequence[OperatorBase]) -> Composition:
+    """What takes the place of these operators, which move pixels by matrices."""
+    return Composition(canvas, [follower_of(one) for one in chain], composed_warp)
 
 
 def _note(fixed: Any) -> str:
