@@ -13,7 +13,7 @@ from gradiva.eager.types.arrays import Float64Array
 from .bent_boxes import move_bent_boxes
 from .box_moves import ENDS_FIRST, FORMATS, NO_AREA, NOT_FINITE, OUTSIDE, move_boxes
 from .frames import counts_in_frames, tracks_of
-from .past import bends_of, first_tracks
+from .past import first_tracks, pasts_of
 from .track import FIRST, LAYOUT, begun, flat, note_of, write_flat
 
 _FAULTS: Final = {
@@ -138,7 +138,7 @@ def _shapes(call: op.Call) -> _BoxesPlan:
     made, kept = np.empty_like(rows), np.empty(len(rows), np.bool_)
     faults = np.empty(len(rows), np.int64)
     if len(call.inputs) > 2:
-        pasts = [bends_of(one) for one in call.inputs[2].arrays()]
+        pasts = pasts_of(call.inputs[2], call.inputs[1])
         move_bent_boxes(rows, counts, tracks, pasts, forms, policy, made, kept, faults)
         tracks = first_tracks(pasts, tracks)
     else:

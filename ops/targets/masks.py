@@ -20,7 +20,7 @@ from .bending import bring_back
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
 from .frames import frame_tracks
-from .past import Bend, bends_of, first_tracks
+from .past import Bend, first_tracks, pasts_of
 from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _NEAR = 1e-6
@@ -106,7 +106,7 @@ def _shapes(call: op.Call) -> _MasksPlan:
     # All frames of a sequence have one size.
     some, one = frames > 0, firsts[:-1][frames > 0]
     before, after = spatial.copy(), spatial.copy()
-    pasts = [bends_of(past) for past in call.inputs[-1].arrays()] if call["bent"] else None
+    pasts = pasts_of(call.inputs[-1], call.inputs[1]) if call["bent"] else None
     begin = tracks if pasts is None else first_tracks(pasts, tracks)
     before[some] = begin[one, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
     after[some] = tracks[one, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
@@ -222,12 +222,18 @@ def _find_before(
 
 @op.jit
 def _copy_bent(
-    source: Vector, target: Vector, row: I64Vector, kept: BoolVector, ends: Float64Array
-) -> None:
-    """Take the pixels of all masks of a sample from these places."""
+    source: Vector,
+    target: Vector,
+    row: I64Vector,
+    kept: BoolVector,
+    ends: Float64Array,
+    masks: tuple[int, int, int],
+) -> int:
+    """Take the pixels of masks of a sample from these places. masks: the number of the first one,
+    of the one behind the last, and where the first goes; returns where the next one goes."""
     height, width, channels = row[3], row[4], row[8]
-    to = 0
-    for one in range(row[1]):
+    first, last, to = masks
+    for one in range(first, last):
         if not kept[row[0] + one]:
             continue
         for k in range(len(ends)):
@@ -237,20 +243,25 @@ def _copy_bent(
             for c in range(channels):
                 target[to] = source[place + c] if inside else 0
                 to += 1
+    return to
 
 
 def _sample_bent(call: op.Call, plan: _MasksPlan, begin: int, end: int) -> None:
     """Sample masks of images that operators have bent."""
     assert plan.pasts is not None
     for sample in range(begin, end):
-        row = plan.tables[sample]
-        ends = np.empty((int(row[5] * row[6] * row[7]), 2))
-        _find_bent(plan.tracks[sample], plan.matrices[sample], row, ends)
-        for bend in reversed(plan.pasts[sample]):
-            _find_before(bend.track, bend.back, bend.grid, ends)
+        row, to = plan.tables[sample], 0
         source = call.inputs[0].array(sample).reshape(-1)
         target = call.outputs[0].array(sample).reshape(-1)
-        _copy_bent(source, target, row, plan.kept, ends)
+        tracks = range(plan.firsts[sample], plan.firsts[sample + 1])
+        for frame, track in enumerate(tracks):
+            ends = np.empty((int(row[5] * row[6] * row[7]), 2))
+            _find_bent(plan.tracks[track], plan.matrices[track], row, ends)
+            for bend in reversed(plan.pasts[track]):
+                _find_before(bend.track, bend.back, bend.grid, ends)
+            each = int(row[1]) // len(tracks)
+            masks = (each * frame, each * (frame + 1), to)
+            to = _copy_bent(source, target, row, plan.kept, ends, masks)
 
 
 @op.jit

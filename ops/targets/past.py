@@ -196,6 +196,15 @@ def _cases() -> list[op.Case]:
     ]
 
 
+def pasts_of(pasts: op.Batch, tracks: op.Batch) -> list[list[Bend]]:
+    """The past that belongs to each track: of a sample, or of each of its frames."""
+    made = [bends_of(one) for one in pasts.arrays()]
+    if not has_frames(tracks.type):
+        return made
+    counts = tracks.batch_shape.shapes[:, 0].tolist()
+    return [one for one, count in zip(made, counts, strict=True) for _ in range(count)]
+
+
 def first_tracks(pasts: list[list[Bend]], tracks: Float64Array) -> Float64Array:
     """The heads of the tracks that begin with the first images, (N, 6, 8)."""
     made = tracks[:, :HEAD].copy()

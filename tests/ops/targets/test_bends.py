@@ -44,7 +44,7 @@ def water_source(x: Any, y: Any) -> Any:
     return x - 0.5 + across, y - 0.5 + 4 * np.cos(frequency * (x - 0.5))
 
 
-@pytest.mark.parametrize("name", ["sphere", "water"])
+@pytest.mark.parametrize("name", [pytest.param("sphere", marks=full), "water"])
 def test_points_come_from_where_they_were(name: str) -> None:
     """The formula of the operator, of where a point is now, gives where it was."""
     points = grid_of_points()
@@ -91,6 +91,7 @@ def test_boxes_are_those_around_masks(name: str) -> None:
         assert np.abs(box - around).max() < 0.9, (box, around)
 
 
+@full
 def test_polygons_have_the_area_of_their_masks() -> None:
     angles = np.linspace(0, 2 * np.pi, 14, endpoint=False)
     radii = np.random.default_rng(0).uniform(8, 25, 14)
@@ -171,6 +172,7 @@ def _bend(images: Any, boxes: Any, coin: Any) -> Any:
     return images, targets.boxes
 
 
+@full
 def test_same_in_all_modes() -> None:
     pictures = [np.asarray(picture(90 + 10 * k, 130 - 10 * k)) for k in range(4)]
     boxes = [f32([[20, 20, 60, 50], [30, 40, 80, 85]])[: k % 3] for k in range(4)]
@@ -247,6 +249,37 @@ def test_no_pixels_and_no_objects() -> None:
     targets = gradiva.Targets(boxes=gradiva.batch(np.empty((0, 1, 4), np.float32)))
     _, targets = gradiva.water(none, targets)
     assert len(targets.boxes) == 0
+
+
+def test_frames() -> None:
+    """A bend of a sequence, and then a turn of each frame by an angle of its own."""
+    frames = gradiva.as_tensor(np.stack([np.asarray(picture())] * 3), layout="FHWC")
+    y, x = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
+    boxes, angles = f32([[20, 20, 60, 50], [30, 30, 90, 80]]), f32([0, 10, -20])
+    masks = np.zeros((2, HEIGHT, WIDTH), np.uint8)
+    masks[0, 20:50, 20:60] = masks[1, 30:80, 30:90] = 1
+    points = f32([[[30, 30, 2]], [[50, 60, 2]]])
+
+    def moved(image: Any, targets: Any, angle: Any) -> Any:
+        maps = (x + f32(5) * np.sin(y / 20), y * f32(0.9) + 3)
+        image, targets = REMAP(image, *maps, targets, pixel_origin="center")
+        return gradiva.rotate(image, targets, angle=angle, keep_size=True, fill_value=0)
+
+    given: dict[str, Any] = {"boxes": boxes, "masks": masks, "keypoints": points}
+    several: dict[str, Any] = {name: np.stack([one] * 3) for name, one in given.items()}
+    targets = gradiva.Targets(**several)
+    _, targets = moved(frames, targets, gradiva.per_frame(gradiva.as_tensor(angles)))
+    for number, angle in enumerate(angles.tolist()):
+        alone: Any = gradiva.Targets(boxes=boxes, masks=masks, keypoints=points)
+        _, alone = moved(picture(), alone, angle)
+        for name in given:
+            one, other = np.asarray(targets[name])[number], np.asarray(alone[name])
+            np.testing.assert_array_equal(one, other)
+    maps = [np.stack([one] * 3) for one in (x, y)]
+    with pytest.raises(gradiva.OperatorTypeError, match="one map for all frames"):
+        assert REMAP(frames, *maps, gradiva.Targets(boxes=np.stack([boxes] * 3)))[1].boxes
+    with pytest.raises(gradiva.OperatorTypeError, match="moved in different ways"):
+        assert REMAP(frames, x, y, targets)[1].boxes
 
 
 def test_refused() -> None:

@@ -59,7 +59,7 @@ def check_points(program: list[Step], seed: int) -> int:
 
 @needs_opencv
 @given(st.lists(steps(bends=True), min_size=1, max_size=5), st.integers(0, 1 << 20))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(2000, 20), deadline=None)
 def test_painted_points(program: list[Step], seed: int) -> None:
     check_points(program, seed)
 
