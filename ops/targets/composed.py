@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,9 +17,8 @@ from gradiva.ops.image.warp.rows import warp_row
 from gradiva.ops.image.warp.warp import check_interpolation, filling_of, framed
 
 from .canvas import canvas
-from .clipping import is_seen
 from .follower import follower_of
-from .track import HEAD, MATRIX, begun, moved, shapes_of, stacked
+from .track import COLUMNS, HEAD, MATRIX, begun, shapes_of, stacked
 
 _FAR = np.float32(-1e6)
 """A place that is outside of every image."""
@@ -120,18 +120,49 @@ def _shapes(call: op.Call) -> _ComposedPlan:
 
 
 @op.jit
+def _within(slope: float, start: float, first: int, last: int) -> tuple[int, int]:
+    """The pixels from `first` on and before `last` whose centers x have slope * x + start >= 0."""
+    if slope == 0.0:
+        return (first, last) if start >= 0.0 else (0, 0)
+    edge = min(max(-start / slope - 0.5, -1.0), 1e9)
+    if slope > 0.0:
+        return max(first, math.ceil(edge)), last
+    return first, min(last, math.floor(edge) + 1)
+
+
+@op.jit
 def _places_of(
     track: Float64Array, back: Float64Array, y: int, width: int, xs: F32Vector, ys: F32Vector
 ) -> None:
     """Where the pixels of a row come from."""
-    place = np.empty(3)
-    cut = len(track) > HEAD
-    for x in range(width):
-        w = moved(back, x + 0.5, y + 0.5, 0.5, place)
-        if w > 0.0 and not (cut and not is_seen(track, place[0], place[1], 0.5)):
-            xs[x], ys[x] = np.float32(place[0]), np.float32(place[1])
-        else:
-            xs[x], ys[x] = _FAR, _FAR
+    # Places, times w, and what planes say of them, are linear along a row.
+    starts, slopes = np.empty(3), np.empty(3)
+    for k in range(3):
+        row = back[3] if k == 2 else back[k]
+        starts[k], slopes[k] = row[1] * (y + 0.5) + row[2] * 0.5 + row[3], row[0]
+    first, last = _within(slopes[2], starts[2] - 1e-12, 0, width)
+    for number in range(HEAD, len(track)):
+        for half in range(0, COLUMNS, 4):
+            plane = track[number, half : half + 4]
+            beside = plane[2] * 0.5 + plane[3]
+            slope = plane[0] * slopes[0] + plane[1] * slopes[1] + beside * slopes[2]
+            start = plane[0] * starts[0] + plane[1] * starts[1] + beside * starts[2]
+            first, last = _within(slope, start, first, last)
+    first, last = min(first, width), max(last, 0)
+    for x in range(first):
+        xs[x], ys[x] = _FAR, _FAR
+    if slopes[2] == 0.0:
+        scale = 1.0 / starts[2] if first < last else 1.0
+        for x in range(first, last):
+            xs[x] = np.float32((slopes[0] * (x + 0.5) + starts[0]) * scale)
+            ys[x] = np.float32((slopes[1] * (x + 0.5) + starts[1]) * scale)
+    else:
+        for x in range(first, last):
+            scale = 1.0 / (slopes[2] * (x + 0.5) + starts[2])
+            xs[x] = np.float32((slopes[0] * (x + 0.5) + starts[0]) * scale)
+            ys[x] = np.float32((slopes[1] * (x + 0.5) + starts[1]) * scale)
+    for x in range(max(first, last), width):
+        xs[x], ys[x] = _FAR, _FAR
 
 
 @op.jit

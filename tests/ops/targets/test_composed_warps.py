@@ -265,3 +265,52 @@ def test_sequences_and_empty_batches() -> None:
 def test_wrong_option() -> None:
     with pytest.raises(gradiva.OperatorTypeError, match="compose_warps"):
         gradiva.Pipeline(batch_size=1, compose_warps="yes")  # type: ignore[arg-type]
+
+
+@pipeline_def(batch_size=COUNT, num_threads=2, compose_warps=True, enable_conditionals=True)
+def _branches() -> Any:
+    source = [(pictures(), angles(), [np.bool_(k % 2) for k in range(COUNT)])]
+    images, angle, coin = fn.external_source(
+        source=source, num_outputs=3, layout=["HWC", "", ""], cycle=True
+    )
+    first = fn.rotate(images, angle=angle, keep_size=True, fill_value=0)
+    if coin:
+        made = fn.rotate(first, angle=angle, keep_size=True, fill_value=0)
+        made = fn.warp_affine(made, matrix=MATRIX, fill_value=0)
+    else:
+        made = first
+    return made
+
+
+def test_conditions() -> None:
+    """Within a branch warps are composed, and not with what is before the condition."""
+    pipe = _branches()
+    (made,) = held(pipe.run())
+    assert "along 2 operators: rotate, warp_affine" in str(pipe.explain())
+    given: dict[str, Any] = {"keep_size": True, "fill_value": 0}
+    for k, (picture, angle) in enumerate(zip(pictures(), angles(), strict=True)):
+        image: Any = gradiva.as_tensor(picture, layout="HWC")
+        image = gradiva.rotate(image, angle=angle, **given)
+        if k % 2:
+            ops = [
+                (gradiva.rotate, {"angle": angle, **given}),
+                (gradiva.warp_affine, {"matrix": MATRIX, "fill_value": 0}),
+            ]
+            image, _ = gradiva.transform(image, (), ops=ops, compose_warps=True)
+        np.testing.assert_array_equal(np.asarray(image), made[k])
+
+
+def test_what_is_read_in_between_is_not_composed() -> None:
+    read: list[Any] = []
+
+    @functools.partial(capture.compile, compose_warps=True)
+    def twice(image: Any) -> Any:
+        first = gradiva.rotate(image, angle=5.0, fill_value=0)
+        read.append(np.array(first))
+        return gradiva.rotate(first, angle=5.0, fill_value=0)
+
+    image = gradiva.as_tensor(smooth(40, 50), layout="HWC")
+    made = np.asarray(twice(image))
+    first = gradiva.rotate(image, angle=5.0, fill_value=0)
+    np.testing.assert_array_equal(read[0], np.asarray(first))
+    np.testing.assert_array_equal(made, np.asarray(gradiva.rotate(first, angle=5.0, fill_value=0)))
