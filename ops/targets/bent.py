@@ -131,6 +131,9 @@ def _point_cases() -> list[op.Case]:
         op.case("empty", op.batch(np.empty((0, 1, 1, 1))), op.batch(np.empty((0, 1, COLUMNS))))
         .equals([])
         .no_oracle(),
+        op.case("without objects", op.batch([some[0][0]] * 2), pasts)
+        .equals([some[0][0]] * 2)
+        .no_oracle(),
         op.case("pairs", op.batch(some), pasts, pairs=(0, 5)).value_error("`pairs`"),
         op.case("wide", op.samples((1, 2, 5), (1, 2, 5), layout=""), pasts).value_error("shape"),
     ]
@@ -257,5 +260,9 @@ def _polygon_cases() -> list[op.Case]:
     return [
         op.case("nothing passed", given, places, pasts).equals(some).no_oracle(),
         op.case("empty", *nothing, op.batch(np.empty((0, 1, COLUMNS)))).equals([]).no_oracle(),
+        op.case("parts", given, op.batch([corners[0] / 4, corners[1]]), pasts, relative=True)
+        .equals(some)
+        .no_oracle(),
         op.case("vertices", beyond, places, pasts).value_error("polygon 0 of 1"),
+        op.case("three numbers", given, given, pasts).value_error("vertices"),
     ]

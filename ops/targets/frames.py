@@ -174,6 +174,9 @@ def _cases() -> list[op.Case]:
     image = op.batch(list(one))
     return [
         op.case("sequences", tracks).equals(expected).no_oracle(),
+        op.case("one frame", op.batch(list(begun(np.array([[1, 6, 8, 3]]), "FHWC"))))
+        .equals([one])
+        .no_oracle(),
         op.case("frames", again).equals(expected).no_oracle(),
         op.case("empty", op.batch(np.empty((0, HEAD, COLUMNS)))).equals([]).no_oracle(),
         op.case("image", image).type_error("sequence"),

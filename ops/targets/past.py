@@ -189,6 +189,10 @@ def _cases() -> list[op.Case]:
     none = np.empty((0, COLUMNS))
     return [
         op.case("images", tracks).equals([none, none]).no_oracle(),
+        op.case("one", op.batch(np.empty((1, 8, COLUMNS)))).equals([none]).no_oracle(),
+        op.case("whole numbers", op.batch(np.empty((1, 6, COLUMNS), np.int32)))
+        .equals([none])
+        .no_oracle(),
         op.case("empty", op.batch(np.empty((0, 6, COLUMNS)))).equals([]).no_oracle(),
         op.case("frames", op.batch(np.empty((1, 2, 6, COLUMNS)), layout="F**")).type_error(
             "frames"
