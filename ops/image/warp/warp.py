@@ -214,7 +214,8 @@ def matrices_given(call: op.Call, rows: int, columns: int) -> Float32Array:
     given, places = warp_matrices(call, rows, columns)
     if places[:, 1].any():
         raise op.OperatorValueError(
-            "targets follow one matrix for each sample, and each frame has its own"
+            "targets follow one matrix for each sample, and each frame has its own: give "
+            "`per_frame` of them"
         )
     return input_matrices(call, rows, columns) if given is None else given
 

@@ -271,3 +271,15 @@ def test_refused() -> None:
     smaller = gradiva.resize(images, resize_x=50)
     with pytest.raises(gradiva.OperatorValueError, match=r"without these targets"):
         gradiva.flip(smaller, targets)
+
+
+def test_matrices_that_do_not_say_that_they_are_of_frames() -> None:
+    images, points = sequences()
+    matrices = gradiva.batch([np.stack([np.eye(2, 3, dtype=np.float32)] * n) for n in FRAMES])
+    warp: Any = gradiva.warp_affine
+    targets = all_targets(points)
+    with pytest.raises(gradiva.OperatorValueError, match="`per_frame`"):
+        assert warp(images, matrices, targets)[1].boxes
+    _, moved = warp(images, gradiva.per_frame(matrices), targets)
+    for one, other in zip(moved.boxes, targets.boxes, strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-4)
