@@ -102,9 +102,14 @@ class Compiled(Generic[P, R]):
     compilation.
     """
 
-    def __init__(self, function: Callable[P, R], cache: CacheOptions | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        cache: CacheOptions | None = None,
+        compose_warps: bool = False,
+    ) -> None:
         self.function = function
-        self._programs = ProgramCache(cache=cache)
+        self._programs = ProgramCache(cache=cache, compose_warps=compose_warps)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -140,7 +145,9 @@ class Compiled(Generic[P, R]):
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (Compiled, (self.function, self._programs.cache))
+        programs = self._programs
+        given = (self.function, programs.cache, programs.compose_warps)
+        return name if found is self else (Compiled, given)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
@@ -187,6 +194,7 @@ def compile(
     *,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
+    compose_warps: bool = False,
 ) -> Compiled[P, R]: ...
 @overload
 def compile(
@@ -194,26 +202,30 @@ def compile(
     *,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
+    compose_warps: bool = False,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Any = None,
     *,
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
+    compose_warps: bool = False,
 ) -> Any:
     """Compile a function of batches: `@compile` or `compile(f)`.
 
     cache: "ram" or a folder, where results are stored that depend on nothing but the contents of
     the inputs; cache_bytes: how much it may hold (docs/cache.md).
+    compose_warps: gather the pixels of warps that follow each other once (docs/targets.md).
 
-    The results are bit for bit those of the original function. An `except` in the function does not
-    catch errors that depend on the data, unless the result is computed there by `evaluate()`. See
-    `Compiled`.
+    The results are bit for bit those of the original function, unless warps are composed. An
+    `except` in the function does not catch errors that depend on the data, unless the result is
+    computed there by `evaluate()`. See `Compiled`.
     """
     with annotate_error("compile"):
         options = CacheOptions.checked(cache, cache_bytes)
     if function is None:
-        return functools.partial(compile, cache=cache, cache_bytes=cache_bytes)
+        given = {"cache": cache, "cache_bytes": cache_bytes, "compose_warps": compose_warps}
+        return functools.partial(compile, **given)
     if not callable(function):
         raise OperatorTypeError(
             operator="compile",
@@ -221,7 +233,7 @@ def compile(
             got=describe(function),
             location=user_location(),
         )
-    return Compiled(function, options)
+    return Compiled(function, options, bool(compose_warps))
 
 
 def invariant(value: R) -> R:

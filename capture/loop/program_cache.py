@@ -32,18 +32,24 @@ from .pending import Pending, Ref
 
 if TYPE_CHECKING:
     from gradiva.capture.caches import places as cache_places
+    from gradiva.capture.compiler import compose_warps as composing
 else:  # for few programs
     cache_places = lazy_module("gradiva.capture.caches.places")
+    composing = lazy_module("gradiva.capture.compiler.compose_warps")
 
 
 class ProgramCache:
     """Compiled programs by structure. The least recently used are dropped first.
 
-    cache: where the programs keep results, if they do.
+    cache: where the programs keep results, if they do. compose_warps: whether the pixels of warps
+    that follow each other are gathered once.
     """
 
-    def __init__(self, most: int = 256, cache: CacheOptions | None = None) -> None:
+    def __init__(
+        self, most: int = 256, cache: CacheOptions | None = None, compose_warps: bool = False
+    ) -> None:
         self._most = most
+        self.compose_warps = compose_warps
         self.cache = cache
         self._programs: OrderedDict[Any, Program] = OrderedDict()
         self._lock = threading.Lock()
@@ -116,9 +122,9 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
     if program is None:
         recorded = _graph(order, targets, concrete_inputs)
         chosen = None if gpus else programs.cache
-        placed = recorded
+        placed = composing.compose_warps(recorded) if programs.compose_warps else recorded
         if chosen is not None:
-            placed = _with_caches(chosen, recorded, batches, keys, size)
+            placed = _with_caches(chosen, placed, batches, keys, size)
         program = programs.keep(key, recorded, Program(optimize(placed)))
     found = _run(program, batches, size, keys, gpus.pop() if gpus else CPU)
     memory = memory_of(batch.data for batch in (*batches, *found))

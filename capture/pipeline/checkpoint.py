@@ -97,6 +97,7 @@ def checkpoint(
                 "graph": plan.states.fingerprint,
                 "sources": sources,
                 "context": to_json_value(context, "`context`"),
+                **({"compose_warps": True} if pipe._options.compose_warps else {}),
             }
         )
         if filename is not None:
@@ -147,11 +148,14 @@ class Restored:
         except UNFIT_VALUES as error:
             raise CheckpointError(f"the checkpoint has no context: {error!r}") from None
 
-    def check(self, graph: Graph, batch_size: int, seed: int | None) -> None:
+    def check(
+        self, graph: Graph, batch_size: int, seed: int | None, compose_warps: bool = False
+    ) -> None:
         """Raise an error for a pipeline that would not continue as the saved one.
 
         graph: as it was recorded. seed: the explicit one. Raises CheckpointError, which names the
-        first operator that differs; OperatorValueError for another seed or batch size.
+        first operator that differs; OperatorValueError for another seed, batch size or
+        `compose_warps`.
         """
         try:
             found = difference(self._content["graph"], graph)
@@ -171,6 +175,7 @@ class Restored:
         for name, is_now, was in (
             ("batch_size", batch_size, batch_size if any_size else self._content["batch_size"]),
             ("seed", self.seed if seed is None else seed, self.seed),
+            ("compose_warps", compose_warps, self._content.get("compose_warps") is True),
         ):
             if is_now != was:
                 raise wrong_value(

@@ -25,6 +25,7 @@ from .outputs import Outputs
 
 if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
+    from gradiva.capture.compiler import compose_warps as composing
     from gradiva.capture.graph import svg
     from gradiva.capture.receipts import run_digests
     from gradiva.capture.receipts.receipt import Receipt
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from . import timeline as timelines
     from .pipeline import Pipeline
 else:  # for few programs
+    composing = lazy_module("gradiva.capture.compiler.compose_warps")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
     svg = lazy_module("gradiva.capture.graph.svg")
     run_digests = lazy_module("gradiva.capture.receipts.run_digests")
@@ -54,6 +56,12 @@ def output_ndim(pipe: Pipeline) -> list[int | None]:
 def graph(pipe: Pipeline) -> Graph:
     """The graph as it was recorded, or, once built, as it was compiled."""
     return pipe._recorded() if pipe._runtime is None else pipe._runtime.plan.graph
+
+
+def planned_graph(pipe: Pipeline) -> Graph:
+    """The graph that is compiled: as it was recorded, with composed warps if the options say so."""
+    recorded = pipe._recorded()
+    return composing.compose_warps(recorded) if pipe._options.compose_warps else recorded
 
 
 @overload

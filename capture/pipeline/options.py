@@ -97,6 +97,7 @@ class PipelineKeywords(TypedDict, total=False):
     cache: str | os.PathLike[str] | None
     cache_bytes: int | None
     with_receipt: bool | dict[str, str] | None
+    compose_warps: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class PipelineOptions:
     concurrency: OperatorConcurrency | None
     cache: CacheOptions | None
     with_receipt: ReceiptOptions | None
+    compose_warps: bool
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -205,7 +207,8 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
             with_receipt=_receipts(given["with_receipt"]),
         )
-        for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
+        flags = ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats")
+        for name in (*flags, "compose_warps"):
             given[name] = _flag(name, given[name])
         if given["exec_dynamic"] is None:
             simple = not isinstance(given["prefetch_queue_depth"], dict)

@@ -71,6 +71,7 @@ class Pipeline:
         each epoch are stored there for later epochs (docs/cache.md); `explain()` says which.
     with_receipt: make a receipt of each batch, which `receipt()` returns (docs/receipts.md): True,
         or {"data": "contents" or "stat", "hash": "sha256" or "xxh3_128"}.
+    compose_warps: warps that follow each other gather pixels once: other bits (docs/targets.md).
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`, or in
@@ -94,10 +95,7 @@ class Pipeline:
     prefetch_queue_depth: int | dict[str, int] = option(
         "prefetch_queue_depth", "Batches that are made ahead, as it was given."
     )
-    max_streams: int = option(
-        "max_streams",
-        "1 for one CUDA stream; by default there are two, on which batches take turns.",
-    )
+    max_streams: int = option("max_streams", "1 for one CUDA stream; by default there are two.")
     default_cuda_stream_priority: int = option(
         "default_cuda_stream_priority", "The priority of the CUDA streams."
     )
@@ -183,6 +181,7 @@ class Pipeline:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | None = None,
         with_receipt: bool | dict[str, str] | None = None,
+        compose_warps: bool = False,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
         self._options = check_options(given)

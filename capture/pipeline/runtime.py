@@ -44,6 +44,7 @@ from .source_plan import SourcePlan
 if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
     from gradiva.capture.caches import places as cache_places
+    from gradiva.capture.compiler import compose_warps as composing
     from gradiva.capture.receipts import receipt as receipt_forms
     from gradiva.capture.receipts import record as receipts
     from gradiva.ops.external_source.workers.pool import ProcessPool
@@ -54,6 +55,7 @@ __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
 processes = lazy_module("gradiva.ops.external_source.workers.pool")
 if not TYPE_CHECKING:
     cache_places = lazy_module("gradiva.capture.caches.places")
+    composing = lazy_module("gradiva.capture.compiler.compose_warps")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
     receipt_forms = lazy_module("gradiva.capture.receipts.receipt")
     receipts = lazy_module("gradiva.capture.receipts.record")
@@ -79,11 +81,12 @@ def build_runtime(
     batch_size, seed = options.required_batch_size(), options.seed
     if restored is not None:
         with annotate_error("Pipeline"):
-            restored.check(recorded, batch_size, seed)
+            restored.check(recorded, batch_size, seed, options.compose_warps)
         seed = restored.seed
     program = Program(recorded)
     on_gpu = check_gpu(recorded, gpu, program.locate)
-    graph = optimize(_with_caches(recorded, options, on_gpu))
+    planned = composing.compose_warps(recorded) if options.compose_warps else recorded
+    graph = optimize(_with_caches(planned, options, on_gpu))
     _warn_of_unread(graph)
     cpu_depth, gpu_depth = options.depth
     stage = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import Location, OperatorTypeError, user_location
+from gradiva.eager.types.coordinate_maps import Bends
 from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.sample_type import SampleType
@@ -114,7 +115,7 @@ class DataNode(Value, Symbolic):
     def moved_since(self, earlier: Any) -> str:
         node, moved = self.edge.node, ""
         while isinstance(earlier, DataNode) and node is not earlier.edge.node:
-            if callable(node.operator.moves):
+            if callable(node.operator.moves) or isinstance(node.operator.moves, Bends):
                 moved = node.operator.name
             if not node.inputs:
                 return ""

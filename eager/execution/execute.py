@@ -117,6 +117,7 @@ def prepare(
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
     collect_failures: bool = False,
     repeated: Repeated | None = None,
+    frames: Any = None,
 ) -> Call:
     """The call with its arguments resolved, and the types and shapes of its outputs.
 
@@ -131,7 +132,7 @@ def prepare(
         types = repeated.types(operator, of_inputs, static)
     call = Call(operator, inputs, rows, size, pool)
     call.types, call.given = types, given
-    call.key, call.positions = key, positions
+    call.key, call.positions, call.frames = key, positions, frames
     call.edges = frozenset(edges)
     call.failures = {} if collect_failures else None
     if operator.shape_rule is None:

@@ -128,15 +128,23 @@ class Frames:
         offsets = batch_shape.offsets[self.owners] + numbers * frames.prod(axis=1)
         uniform = not len(frames) or bool((frames == frames[0]).all())
         dense = uniform and bool((offsets == np.arange(len(frames)) * _volume(frames)).all())
-        places = BatchShape(frames, offsets, batch_shape.size, uniform, dense, False)
+        # A sequence without frames may stand before one whose frames end before the slab does.
+        size = len(frames) * _volume(frames) if dense else batch_shape.size
+        places = BatchShape(frames, offsets, size, uniform, dense, False)
         return Batch.over(value.data, places, of_frames(value.type, axes), where)
+
+    def common(self, shapes: Int64Array) -> Int64Array:
+        """The shape that the frames of each sample are made of, where they should have these."""
+        made = np.zeros((len(self.lead), shapes.shape[1]), np.int64)
+        np.maximum.at(made, self.owners, shapes)
+        return made
 
     def fold(self, batch_shape: BatchShape, source: Batch | None) -> BatchShape:
         """The shapes of sequences of such frames."""
         first = len(self.axes)
         shapes = np.zeros((len(self.lead), batch_shape.ndim + first), np.int64)
         shapes[:, :first] = self.lead
-        np.maximum.at(shapes[:, first:], self.owners, batch_shape.shapes)
+        shapes[:, first:] = self.common(batch_shape.shapes)
         if source is not None and source.ndim == batch_shape.ndim + first:
             none = (self.lead == 0).any(axis=1)
             shapes[none, first:] = source.batch_shape.shapes[none, first:]
@@ -183,7 +191,7 @@ def execute_frames(
     rows = {name: frames.unfold(value) for name, value in given.items()}
     parts = tuple(frames.unfold(batch) for batch in inputs)
     try:
-        call = prepare(operator, parts, rows, len(frames.owners), pool)
+        call = prepare(operator, parts, rows, len(frames.owners), pool, frames=frames)
         outputs = tuple(
             Batch.empty(
                 frames.fold(batch_shape, inputs[0] if inputs else None),

@@ -85,6 +85,7 @@ class Call:
         "batch_shapes",
         "edges",
         "failures",
+        "frames",
         "given",
         "inputs",
         "kept",
@@ -124,6 +125,8 @@ class Call:
         """The result of the shape rule, if that is more than shapes."""
         self.failures: dict[int, GradivaError] | None = None
         """The errors, by sample, in a call that continues after errors (`on_error`)."""
+        self.frames: Any = None
+        """Of a call on the frames of sequences: which of these belong together (`Frames`)."""
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, and not as one value for all."""
         self.kept: dict[Any, Any] | None = None

@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
     leaving,
 )
 from gradiva.eager.support.registry import Declarations, Modules
-from gradiva.eager.types.coordinate_maps import IN_PLACE, CoordinateMap
+from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, CoordinateMap
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
@@ -65,17 +65,15 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; takes_seed, draws: whether `seed` has no
     warning, and is shown; shown_common: the arguments of all operators that help shows, without
-    those in hidden_common;
-    effects: it does more than make outputs;
+    those in hidden_common; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
     channels are taken alone, so that frames may stand behind them);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
     it never looks at elements, so it takes inputs where they are; delivers_on_gpu: as a source it
-    may be told to deliver there;
-    fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
-    bfloat16: whether it takes this dtype, as those do that move or convert values;
+    may be told to deliver there; fusion_role: what it is inside a fused group (see `fusion_roles`),
+    None if it never is in one; bfloat16: whether it takes this dtype, as those that move values do;
     libraries: the packages whose code computes its values, so that another version of them may
     give other bits (see `libraries_of`);
     samplewise: whether a sample of its outputs depends on nothing but the arguments and that sample
@@ -90,8 +88,8 @@ class OperatorBase:
     input, and its fixed arguments, to one that gives the same from the inputs of that one, or None;
     note: from the fixed arguments of a call to what `explain` says of it, or to an empty text;
     fixed_defaults: the default values of arguments, but for those with a row for each sample;
-    schema: what the format of stored pipelines calls it, None if that has no name for it;
-    unstored: the arguments that this format has no place for;
+    schema: what the format of stored pipelines calls it, None if that has no name for it; unstored:
+    the arguments that this format has no place for;
     instead_of_texts: what to write in place of a list of texts, where that would be no batch of
     bytes to a user; "" where it is one;
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
@@ -230,9 +228,13 @@ class OperatorBase:
         return rule
 
     def coordinate_map(self, rule: F) -> F:
-        """Decorator: where pixels go (see `coordinate_maps`), `Call -> float64 matrices`, or also
-        from a Plan: after the shape rule; of the first input it sees shapes and layout alone."""
+        """Decorator: where pixels go, from a Call with shapes alone (see `coordinate_maps`)."""
         self.moves = kernel_of_call(rule, 1)
+        return rule
+
+    def displacement(self, rule: F) -> F:
+        """Decorator: where pixels come from, for an operator that bends images (see `Bends`)."""
+        self.moves = Bends(kernel_of_call(rule, 1))
         return rule
 
     def cases(self, make: F) -> F:

@@ -7,7 +7,7 @@ the registry, because operators are in a higher layer.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
@@ -105,6 +105,23 @@ class Following(abc.ABC):
         merge: makes one value of two, of this name; inside: makes a branch the current one, 0 that
         of this object and 1 the other. Raises OperatorTypeError if they do not go together.
         """
+
+    @abc.abstractmethod
+    def begun(self, images: Any) -> Any:
+        """This object, ready to follow these images in some of their samples only."""
+
+    @abc.abstractmethod
+    def part(self, take: Callable[[Any], Any]) -> Any:
+        """What belongs to some of the samples. take: makes that part of what belongs to all."""
+
+    @abc.abstractmethod
+    def joined(self, others: Sequence[Any], join: Callable[[list[Any]], Any]) -> Any:
+        """One object of several parts, of which this one is the first. join: makes one value of
+        those of the parts. Raises OperatorTypeError if they do not go together."""
+
+    @abc.abstractmethod
+    def marked(self, mark: Callable[[Any], Any]) -> Any:
+        """This object, with `mark` of what says how it has moved."""
 
 
 class Value:

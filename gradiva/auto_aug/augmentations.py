@@ -81,52 +81,78 @@ def solarize_add_shift(shift: float) -> Any:
     return np.uint8(shift)
 
 
-@augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param)
-def shear_x(data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+@augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param, moves=True)
+def shear_x(
+    data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None, targets: Any = ()
+) -> Any:
     """Move each row by a multiple of its number. fill_value, interp_type: as in `warp_affine`."""
-    return _warp(data, shear_matrix(shear=shear), fill_value, interp_type)
+    return _warp(data, shear_matrix(shear=shear), fill_value, interp_type, targets)
 
 
-@augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_y_param)
-def shear_y(data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+@augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_y_param, moves=True)
+def shear_y(
+    data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None, targets: Any = ()
+) -> Any:
     """Move each column by a multiple of its number."""
-    return _warp(data, shear_matrix(shear=shear), fill_value, interp_type)
+    return _warp(data, shear_matrix(shear=shear), fill_value, interp_type, targets)
 
 
-@augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param)
+@augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param, moves=True)
 def translate_x(
-    data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None
+    data: Any,
+    rel_offset: Any,
+    shape: Any,
+    fill_value: Any = 128,
+    interp_type: Any = None,
+    targets: Any = (),
 ) -> Any:
     """Move by a part of the width. shape: (height, width, ...) of each sample."""
-    return _warp(data, translation(offset=rel_offset * _extent(shape, 1)), fill_value, interp_type)
+    return _warp(
+        data, translation(offset=rel_offset * _extent(shape, 1)), fill_value, interp_type, targets
+    )
 
 
 @augmentation(
-    name="translate_x", mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param
+    name="translate_x",
+    mag_range=(0, 250),
+    randomly_negate=True,
+    mag_to_param=warp_x_param,
+    moves=True,
 )
 def translate_x_no_shape(
-    data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None
+    data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None, targets: Any = ()
 ) -> Any:
     """Move along x by a number of pixels."""
-    return _warp(data, translation(offset=offset), fill_value, interp_type)
+    return _warp(data, translation(offset=offset), fill_value, interp_type, targets)
 
 
-@augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param)
+@augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param, moves=True)
 def translate_y(
-    data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None
+    data: Any,
+    rel_offset: Any,
+    shape: Any,
+    fill_value: Any = 128,
+    interp_type: Any = None,
+    targets: Any = (),
 ) -> Any:
     """Move by a part of the height. shape: (height, width, ...) of each sample."""
-    return _warp(data, translation(offset=rel_offset * _extent(shape, 0)), fill_value, interp_type)
+    return _warp(
+        data, translation(offset=rel_offset * _extent(shape, 0)), fill_value, interp_type, targets
+    )
 
 
 @augmentation(
-    name="translate_y", mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param
+    name="translate_y",
+    mag_range=(0, 250),
+    randomly_negate=True,
+    mag_to_param=warp_y_param,
+    moves=True,
 )
 def translate_y_no_shape(
-    data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None
+    data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None, targets: Any = ()
 ) -> Any:
     """Move along y by a number of pixels."""
-    return _warp(data, translation(offset=offset), fill_value, interp_type)
+    return _warp(data, translation(offset=offset), fill_value, interp_type, targets)
 
 
 def _extent(shape: Any, axis: int) -> Any:
@@ -134,31 +160,40 @@ def _extent(shape: Any, axis: int) -> Any:
     return shape.slice[axis] if isinstance(shape, Value) else shape[axis]
 
 
-def _warp(data: Any, matrix: Any, fill_value: Any, interp_type: Any) -> Any:
+def _warp(data: Any, matrix: Any, fill_value: Any, interp_type: Any, targets: Any) -> Any:
     given = {} if interp_type is None else {"interp_type": interp_type}
-    return warp_affine(data, matrix=matrix, fill_value=fill_value, inverse_map=False, **given)
+    return warp_affine(
+        data, *targets, matrix=matrix, fill_value=fill_value, inverse_map=False, **given
+    )
 
 
-@augmentation(mag_range=(0, 30), randomly_negate=True)
+@augmentation(mag_range=(0, 30), randomly_negate=True, moves=True)
 def rotate(
     data: Any,
     angle: Any,
     fill_value: Any = 128,
     interp_type: Any = None,
     rotate_keep_size: bool = True,
+    targets: Any = (),
 ) -> Any:
     """Turn by degrees. rotate_keep_size: whether the result has the size of the image."""
     given = {} if interp_type is None else {"interp_type": interp_type}
-    return turn(data, angle=angle, fill_value=fill_value, keep_size=rotate_keep_size, **given)
+    return turn(
+        data, *targets, angle=angle, fill_value=fill_value, keep_size=rotate_keep_size, **given
+    )
 
 
-@augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
+@augmentation(
+    mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range, moves=False
+)
 def brightness(data: Any, parameter: Any) -> Any:
     """Multiply by a factor."""
     return scale_brightness(data, brightness=parameter)
 
 
-@augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
+@augmentation(
+    mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range, moves=False
+)
 def contrast(data: Any, parameter: Any) -> Any:
     """Spread the values about the mean of the gray image, frame by frame."""
     gray = color_space_conversion(data, image_type=RGB, output_type=GRAY)
@@ -171,53 +206,59 @@ def contrast(data: Any, parameter: Any) -> Any:
     return cast_like(data * parameter + (center - parameter * center), data)
 
 
-@augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
+@augmentation(
+    mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range, moves=False
+)
 def color(data: Any, parameter: Any) -> Any:
     """Change the saturation by a factor."""
     return saturation(data, saturation=parameter)
 
 
 @augmentation(
-    mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto"
+    mag_range=(0, 0.9),
+    randomly_negate=True,
+    mag_to_param=sharpness_kernel,
+    param_device="auto",
+    moves=False,
 )
 def sharpness(data: Any, kernel: Any) -> Any:
     """Sharpen, or smooth where the factor is below 1."""
     return correlate(data, kernel)
 
 
-@augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, param_device="auto")
+@augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, param_device="auto", moves=False)
 def posterize(data: Any, mask: Any) -> Any:
     """Keep the high bits of each value."""
     return data & mask
 
 
-@augmentation(mag_range=(256, 0), param_device="auto")
+@augmentation(mag_range=(256, 0), param_device="auto", moves=False)
 def solarize(data: Any, threshold: Any) -> Any:
     """Invert the values from a threshold on."""
     # In uint8 this wraps around on the way, and ends at 255 - data.
     return data + (data >= threshold) * (_TOP - data - data)
 
 
-@augmentation(mag_range=(0, 110), mag_to_param=solarize_add_shift, param_device="auto")
+@augmentation(mag_range=(0, 110), mag_to_param=solarize_add_shift, param_device="auto", moves=False)
 def solarize_add(data: Any, shift: Any) -> Any:
     """Add to the values below 128, up to 255."""
     added = (data < _MIDDLE) * shift
     return least(data, _TOP - added) + added
 
 
-@augmentation
+@augmentation(moves=False)
 def invert(data: Any, _: Any) -> Any:
     """The negative."""
     return _TOP - data
 
 
-@augmentation
+@augmentation(moves=False)
 def equalize(data: Any, _: Any) -> Any:
     """Spread the histogram of each channel evenly."""
     return equalize_histogram(data)
 
 
-@augmentation
+@augmentation(moves=False)
 def auto_contrast(data: Any, _: Any) -> Any:
     """Stretch each channel to 0 ... 255, frame by frame; one of a single value stays as it is."""
     low = lowest(data, axis_names="HW", keep_dims=True)
@@ -227,7 +268,7 @@ def auto_contrast(data: Any, _: Any) -> Any:
     return cast_like((data - low * some) * factor, data)
 
 
-@augmentation
+@augmentation(moves=False)
 def identity(data: Any, _: Any) -> Any:
     """Nothing at all."""
     return data

@@ -24,6 +24,7 @@ from .bins import SignedBin
 from .checks import as_images, check_all_used
 from .core import Augmentation, Policy, select
 from .draws import Draws
+from .followed import followed_first, followed_second
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
 from .policies import get_reduced_image_net_policy as get_reduced_image_net_policy
@@ -51,6 +52,7 @@ _FIXED = "reduced_image_net"
 _TITLE = "auto_aug.auto_augment"
 
 
+@followed_first
 def auto_augment(
     data: Any,
     policy_name: str = "image_net",
@@ -60,11 +62,15 @@ def auto_augment(
     max_translate_abs: Any = None,
     max_translate_rel: Any = None,
     seed: int | None = None,
+    *,
+    _targets: tuple[Any, ...] = (),
 ) -> Any:
     """Apply AutoAugment with one of its policies.
 
     data: uint8 images HWC or sequences FHWC with three channels, also without a layout; all frames
-        of a sequence get the same augmentations.
+        of a sequence get the same augmentations. `gradiva.Targets` may stand behind them, also in
+        tuples, lists and dicts, and are then returned behind them, too:
+        `images, targets = auto_augment(images, targets)`.
     policy_name: "image_net", "reduced_image_net", "reduced_cifar10" or "svhn".
     shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
         it. Not for "reduced_image_net", which has no translations.
@@ -104,9 +110,10 @@ def auto_augment(
             location=user_location(),
         )
     keywords = shape_arguments(shape) | warp_arguments(fill_value, interp_type)
-    return _apply(policy, as_images(data, _TITLE), seed, keywords)
+    return _apply(policy, as_images(data, _TITLE), _targets, seed, keywords)
 
 
+@followed_first
 def auto_augment_image_net(
     data: Any,
     shape: Any = None,
@@ -115,6 +122,8 @@ def auto_augment_image_net(
     max_translate_abs: Any = None,
     max_translate_rel: Any = None,
     seed: int | None = None,
+    *,
+    _targets: tuple[Any, ...] = (),
 ) -> Any:
     """`auto_augment` with the policy "image_net"."""
     return auto_augment(
@@ -126,10 +135,19 @@ def auto_augment_image_net(
         max_translate_abs,
         max_translate_rel,
         seed,
+        _targets=_targets,
     )
 
 
-def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwargs: Any) -> Any:
+@followed_second
+def apply_auto_augment(
+    policy: Policy,
+    data: Any,
+    seed: int | None = None,
+    *,
+    _targets: tuple[Any, ...] = (),
+    **kwargs: Any,
+) -> Any:
     """`auto_augment` with a policy of your own.
 
     policy: a Policy; each sample draws one of its sub-policies, and takes each augmentation in it
@@ -156,14 +174,16 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwa
             location=user_location(),
         )
     check_all_used(policy.augmentations.values(), kwargs, "auto_aug.apply_auto_augment")
-    return _apply(policy, data, seed, kwargs)
+    return _apply(policy, data, _targets, seed, kwargs)
 
 
-def _apply(policy: Policy, data: Any, seed: int | None, kwargs: dict[str, Any]) -> Any:
+def _apply(
+    policy: Policy, data: Any, targets: tuple[Any, ...], seed: int | None, kwargs: dict[str, Any]
+) -> Any:
     rows = policy.sub_policies
     turns = max((len(row) for row in rows), default=0)
     if not turns:
-        return data
+        return (data, *targets) if targets else data
     draws = Draws(data, seed)
     row, chance = draws.number(len(rows)), draws.chance((turns,))
     signs = draws.signs(policy.augmentations.values(), (turns,))
@@ -172,15 +192,18 @@ def _apply(policy: Policy, data: Any, seed: int | None, kwargs: dict[str, Any]) 
         # Augmentation 0 is the identity: for samples whose chance is missed.
         happens = chance.slice[turn] < as_tensor(chances)[row]
         bin: Any = as_tensor(bins)[row]
-        data = select(
+        made = select(
             offered,
             happens * as_tensor(numbers)[row],
             data,
+            *targets,
             magnitude_bin=bin if signs is None else SignedBin(bin, signs.slice[turn]),
             num_magnitude_bins=policy.num_magnitude_bins,
             **kwargs,
         )
-    return data
+        data, *rest = made if targets else (made,)
+        targets = tuple(rest)
+    return (data, *targets) if targets else data
 
 
 def _turn(rows: Sequence[Any], turn: int) -> tuple[list[Augmentation], Array, Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.dispatch import call as rewritten
+from gradiva.eager.operators.input_sets import has_targets
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
@@ -36,6 +37,12 @@ _DEVICES = ("cpu", "gpu", "auto")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+def with_moves(moves: bool | None) -> dict[str, Any]:
+    """The argument `moves` for a class of augmentations, if it is given: classes of users may not
+    know it."""
+    return {} if moves is None else {"moves": moves}
+
+
 class Augmentation:
     """A function `op(data, parameter, ...)` and how its parameter follows from a magnitude bin.
 
@@ -51,8 +58,10 @@ class Augmentation:
         mag_to_param: MagToParam = None,
         param_device: str | None = None,
         name: str | None = None,
+        moves: bool | None = None,
     ) -> None:
         self._op = op
+        self._moves = moves
         self._name = getattr(op, "__name__", type(op).__name__) if name is None else name
         self._mag_range = mag_range
         self._randomly_negate = bool(randomly_negate)
@@ -68,8 +77,18 @@ class Augmentation:
                 expected="a function of at least two positional arguments",
                 got=str(inspect.signature(op)),
             )
+        if moves and not any(one.name == "targets" for one in taken[2:]):
+            raise self._error(
+                OperatorTypeError,
+                "an augmentation that moves pixels takes the targets that follow them",
+                argument="moves",
+                expected="a function with an argument `targets`, a tuple that is passed on behind "
+                "the images: `rotate(data, *targets, angle=parameter)`",
+                got=str(inspect.signature(op)),
+            )
         self.takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken)
         more = [one for one in taken[2:] if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [one for one in more if not (moves and one.name == "targets")]
         self.keywords = tuple(one.name for one in more)
         """The arguments of the function, beside data and the parameter."""
         self._required = [one.name for one in more if one.default is inspect.Parameter.empty]
@@ -98,6 +117,10 @@ class Augmentation:
     def param_device(self) -> str:
         return self._param_device
 
+    @property
+    def moves(self) -> bool | None:
+        return self._moves
+
     def augmentation(
         self,
         mag_range: Range = _KEEP,
@@ -106,6 +129,7 @@ class Augmentation:
         param_device: str | None = _KEEP,
         name: str | None = _KEEP,
         augmentation_cls: type[Augmentation] | None = None,
+        moves: bool | None = _KEEP,
     ) -> Augmentation:
         """A copy in which what is given here differs. The arguments are those of `augmentation`."""
         given = (mag_range, randomly_negate, mag_to_param, param_device, name)
@@ -117,12 +141,13 @@ class Augmentation:
             self._name,
         )
         chosen: Any = (mine if new is _KEEP else new for new, mine in zip(given, own, strict=True))
-        return (augmentation_cls or type(self))(self._op, *chosen)
+        more = with_moves(self._moves if moves is _KEEP else moves)
+        return (augmentation_cls or type(self))(self._op, *chosen, **more)
 
     def __call__(
         self,
         data: Any,
-        *,
+        *targets: Any,
         magnitude_bin: AnyBin = None,
         num_magnitude_bins: int | None = None,
         **kwargs: Any,
@@ -130,14 +155,17 @@ class Augmentation:
         """Apply the augmentation.
 
         data: a batch, a tensor or a symbol, usually uint8 images HWC or sequences FHWC.
+        targets: `gradiva.Targets`, which follow the images and are then returned behind them.
         magnitude_bin: an integer, one per sample, or what `signed_bin` returns. Not needed without
             `mag_range`. With `randomly_negate`, a bin without a sign gets one here, at random.
         num_magnitude_bins: into how many steps `mag_range` is split; not needed if it is an array.
         kwargs: go to the function, those that it takes.
 
-        Raises OperatorTypeError for a missing argument, OperatorValueError for a bin that there is
+        Raises OperatorTypeError for a missing argument, and for targets if the augmentation does
+        not say whether it moves pixels; OperatorValueError for a bin that there is
         not, and what the function raises.
         """
+        self._check_targets(targets)
         passed = {
             name: value for name, value in kwargs.items() if self.takes_all or name in self.keywords
         }
@@ -159,7 +187,42 @@ class Augmentation:
         if self._param_device == "gpu" and isinstance(parameter, Value):
             parameter = parameter.gpu()  # type: ignore[attr-defined]  # all three kinds have it
         op = rewritten(self._op) if isinstance(data, DataNode) else self._op
-        return op(data, parameter, **passed)
+        if self._moves:
+            passed["targets"] = targets
+        made = op(data, parameter, **passed)
+        if not targets:
+            return made
+        if not self._moves:
+            return (made, *targets)
+        if not isinstance(made, tuple | list) or len(made) != 1 + len(targets):
+            raise self._error(
+                OperatorTypeError,
+                "a function that moves pixels returns images and targets",
+                expected="what `rotate(data, *targets, angle=parameter)` returns",
+                got=describe(made),
+            )
+        return tuple(made)
+
+    def _check_targets(self, targets: tuple[Any, ...]) -> None:
+        """Refuse what is no targets, and targets where nobody knows whether they move."""
+        for one in targets:
+            if not has_targets((one,)):
+                raise self._error(
+                    OperatorTypeError,
+                    "only targets stand behind the images",
+                    expected="`gradiva.Targets`, or other arguments by their names",
+                    got=describe(one),
+                )
+        if targets and self._moves is None:
+            raise self._error(
+                OperatorTypeError,
+                "the augmentation does not say whether it moves pixels, and so whether the targets "
+                "move with them",
+                argument="moves",
+                expected="`@augmentation(..., moves=False)`, or `moves=True` and a function with "
+                "an argument `targets`",
+                got="nothing",
+            )
 
     def _parameter(self, data: Any, bin: AnyBin, bins: int | None) -> Any:
         """The parameter of each sample, or one for all."""

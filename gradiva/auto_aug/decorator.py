@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
 
-from .declared import Augmentation, MagToParam, Range
+from .declared import Augmentation, MagToParam, Range, with_moves
 
 __all__ = ["augmentation"]
 
@@ -22,6 +22,7 @@ def augmentation(
     param_device: str | None = ...,
     name: str | None = ...,
     augmentation_cls: type[Augmentation] | None = ...,
+    moves: bool | None = ...,
 ) -> Augmentation: ...
 @overload
 def augmentation(
@@ -33,6 +34,7 @@ def augmentation(
     param_device: str | None = ...,
     name: str | None = ...,
     augmentation_cls: type[Augmentation] | None = ...,
+    moves: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], Augmentation]: ...
 def augmentation(
     function: Callable[..., Any] | None = None,
@@ -43,6 +45,7 @@ def augmentation(
     param_device: str | None = None,
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
+    moves: bool | None = None,
 ) -> Any:
     """Make an augmentation of a function `function(data, parameter, ...)`; a decorator.
 
@@ -54,11 +57,14 @@ def augmentation(
     param_device: where the parameter is made: "cpu" or "auto", for arguments of operators; "gpu",
         for functions that take it as an input.
     name: of the function by default; lists of augmentations and errors show it.
+    moves: for calls with `gradiva.Targets`: False if the function leaves all pixels where they are;
+        True if it takes an argument `targets`, a tuple that may be empty, which it passes on behind
+        the images: `return gradiva.rotate(data, *targets, angle=parameter)`.
 
     Further arguments of the function are taken from the call. Returns an Augmentation. Raises
     OperatorTypeError or OperatorValueError.
     """
-    kind = augmentation_cls or Augmentation
+    kind, more = augmentation_cls or Augmentation, with_moves(moves)
 
     def decorate(function: Callable[..., Any]) -> Augmentation:
         if not callable(function) or isinstance(function, Augmentation):
@@ -69,6 +75,6 @@ def augmentation(
                 got=describe(function),
                 location=user_location(),
             )
-        return kind(function, mag_range, randomly_negate, mag_to_param, param_device, name)
+        return kind(function, mag_range, randomly_negate, mag_to_param, param_device, name, **more)
 
     return decorate if function is None else decorate(function)

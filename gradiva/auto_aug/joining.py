@@ -18,6 +18,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.random_origin import EagerRandomOrigin, random_origin_among
 from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Following
 from gradiva.ops.math.branches import merge
 
 __all__ = ["put_together", "with_mark"]
@@ -29,8 +30,8 @@ Parts = Sequence[tuple[Rows, Any]]
 def put_together(parts: Parts, size: int, title: str) -> Any:
     """One value of the parts: `(rows, value)`, the value's samples belong to these rows.
 
-    Tuples and lists of batches are put together item by item. Nothing is copied where one part
-    has all samples. Raises OperatorTypeError where the parts do not fit.
+    Tuples, lists and dicts of batches are put together item by item, and targets. Nothing is copied
+    where one part has all samples. Raises OperatorTypeError where the parts do not fit.
     """
     first = parts[0][1]
     if isinstance(first, tuple | list):
@@ -41,6 +42,15 @@ def put_together(parts: Parts, size: int, title: str) -> Any:
             for item in range(len(first))
         )
         return type(first)(items)
+    if isinstance(first, dict):
+        if any(type(one) is not dict or one.keys() != first.keys() for _, one in parts):
+            raise _differ(title, "results", describe(first), "results with other keys")
+        return {
+            name: put_together([(rows, one[name]) for rows, one in parts], size, title)
+            for name in first
+        }
+    if isinstance(first, Following):
+        return _targets_together(parts, size, title)
     batches = [(rows, _as_batch(value, len(rows), title)) for rows, value in parts]
     filled = [(rows, batch) for rows, batch in batches if len(rows)] or batches[:1]
     batch = filled[0][1]
@@ -57,6 +67,25 @@ def put_together(parts: Parts, size: int, title: str) -> Any:
     return _gathered(filled, size)
 
 
+def _targets_together(parts: Parts, size: int, title: str) -> Any:
+    """Targets of all samples, of those of the parts."""
+    filled = [one for one in parts if len(one[0])] or parts[:1]
+    rows, first = filled[0]
+    if any(type(one) is not type(first) for _, one in filled):
+        raise _differ(title, "results", describe(first), "results of another kind")
+    if len(rows) == size:
+        return first
+
+    def join(values: list[Any]) -> Any:
+        pairs = zip(filled, values, strict=True)
+        return put_together([(rows, value) for (rows, _), value in pairs], size, title)
+
+    try:
+        return first.joined([one for _, one in filled[1:]], join)
+    except OperatorTypeError as error:
+        raise error.complete(operator=title, location=user_location()) from None
+
+
 def with_mark(value: Any, drawn_at: EagerRandomOrigin) -> Any:
     """Values with the mark of those that depend on random ones, if there is one (see
     `gradiva.eager.values.random_origin`). Values that wait to be computed keep their own."""
@@ -67,6 +96,10 @@ def with_mark(value: Any, drawn_at: EagerRandomOrigin) -> Any:
     # New ones: an operation may have returned what it was given.
     if type(value) is Batch:
         return Batch.over(value.data, value.batch_shape, value.type, value.provenance, drawn_at)
+    if isinstance(value, Following):
+        return value.marked(lambda track: with_mark(track, drawn_at))
+    if isinstance(value, dict):
+        return {name: with_mark(one, drawn_at) for name, one in value.items()}
     if type(value) is Tensor:
         return Tensor.over(value._array, value.layout, value.provenance, drawn_at)
     return value

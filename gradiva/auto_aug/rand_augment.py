@@ -16,6 +16,7 @@ from .bins import SignedBin, scheduled_bin
 from .checks import as_images, at_least, offered
 from .core import Augmentation, select
 from .draws import Draws
+from .followed import followed_first, followed_second
 from .policies import enhancements
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 
+@followed_first
 def rand_augment(
     data: Any,
     n: int,
@@ -40,11 +42,15 @@ def rand_augment(
     seed: int | None = None,
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
+    *,
+    _targets: tuple[Any, ...] = (),
 ) -> Any:
     """Apply RandAugment: n augmentations drawn for each sample, of magnitude m.
 
     data: uint8 images HWC or sequences FHWC with three channels, also without a layout; all frames
-        of a sequence get the same augmentations.
+        of a sequence get the same augmentations. `gradiva.Targets` may stand behind them, also in
+        tuples, lists and dicts, and are then returned behind them, too:
+        `images, targets = rand_augment(images, targets, n=2, m=9)`.
     n: how many. m: the magnitude bin, from 0 to num_magnitude_bins - 1, or a schedule of it.
     shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
         it.
@@ -71,9 +77,11 @@ def rand_augment(
         **shape_arguments(shape),
         **warp_arguments(fill_value, interp_type),
         _caller="auto_aug.rand_augment",
+        _targets=_targets,
     )
 
 
+@followed_second
 def apply_rand_augment(
     augmentations: Sequence[Augmentation],
     data: Any,
@@ -83,6 +91,7 @@ def apply_rand_augment(
     seed: int | None = None,
     *,
     _caller: str = "auto_aug.apply_rand_augment",
+    _targets: tuple[Any, ...] = (),
     **kwargs: Any,
 ) -> Any:
     """`rand_augment` with augmentations of your own.
@@ -95,20 +104,23 @@ def apply_rand_augment(
     own = _caller == "auto_aug.apply_rand_augment"
     augmentations = offered(augmentations, kwargs, _caller, own, " (or n=0)" if n else None)
     if n == 0:
-        return data
+        return (data, *_targets) if _targets else data
     draws = Draws(data, seed)
     numbers = draws.number(len(augmentations), (n,))
     signs = draws.signs(augmentations, (n,))
     for turn in range(n):
-        data = select(
+        made = select(
             augmentations,
             numbers.slice[turn],
             data,
+            *_targets,
             magnitude_bin=m if signs is None else SignedBin(m, signs.slice[turn]),
             num_magnitude_bins=bins,
             **kwargs,
         )
-    return data
+        data, *rest = made if _targets else (made,)
+        _targets = tuple(rest)
+    return (data, *_targets) if _targets else data
 
 
 def _translations(use_shape: bool, max_abs: Any, max_rel: Any) -> list[Augmentation]:

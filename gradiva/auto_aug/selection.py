@@ -15,6 +15,7 @@ import numpy as np
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.dispatch import call as rewritten
 from gradiva.capture.recording.dispatch import choose
+from gradiva.eager.operators.input_sets import has_targets
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.random.step import current_step
 from gradiva.eager.support.errors import (
@@ -26,7 +27,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.random_origin import check_not_random, random_origin_among
-from gradiva.eager.values.value import Value
+from gradiva.eager.values.value import Following, Value
 from gradiva.ops.math.branches import select as take
 
 from .bins import SignedBin
@@ -44,8 +45,8 @@ def select(
     """Call for each sample one of several operations.
 
     ops: augmentations, or functions of batches. selected_op_idx: which one, an integer scalar per
-    sample from 0 to len(ops) - 1. op_args, op_kwargs: what each is called with; of batches and
-    signed bins it gets the samples that it was selected for.
+    sample from 0 to len(ops) - 1. op_args, op_kwargs: what each is called with; of batches,
+    signed bins and `gradiva.Targets` it gets the samples that it was selected for.
 
     The operations must return samples of one dtype, rank and layout; shapes may differ. Random
     values that they draw do not depend on which samples they were selected for. In dynamic mode,
@@ -66,6 +67,8 @@ def select(
             got=describe(ops),
             location=user_location(),
         )
+    if has_targets(op_args):
+        op_args = _begun(offered, op_args)
     if isinstance(selected_op_idx, DataNode):
         return _in_graph(offered, selected_op_idx, op_args, op_kwargs)
     if getattr(current_interpreter(), "symbolic", False):
@@ -85,6 +88,22 @@ def select(
             location=user_location(),
         )
     return with_mark(offered[int(index)](*op_args, **op_kwargs), drawn)
+
+
+def _begun(ops: list[Callable[..., Any]], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, with targets that have begun to follow their images: the first argument. All
+    samples then have a track, whether they move or not."""
+    if all(isinstance(one, Augmentation) and one.moves is False for one in ops):
+        return args
+
+    def begin(tree: Any) -> Any:
+        if isinstance(tree, Following):
+            return tree.begun(args[0])
+        if isinstance(tree, dict):
+            return {name: begin(one) for name, one in tree.items()}
+        return type(tree)(map(begin, tree)) if isinstance(tree, tuple | list) else tree
+
+    return tuple(begin(one) if has_targets((one,)) else one for one in args)
 
 
 def _check(chosen: np.ndarray[Any, Any], count: int) -> None:
@@ -171,7 +190,10 @@ def _part(value: Any, rows: np.ndarray[Any, np.dtype[np.int64]], size: int) -> A
                 location=user_location(),
             )
         return take(value, rows)
-    if isinstance(value, tuple | list) and any(isinstance(one, Value) for one in value):
+    if isinstance(value, Following):
+        return value.part(lambda whole: _part(whole, rows, size))
+    parts = isinstance(value, tuple | list)
+    if parts and (any(isinstance(one, Value) for one in value) or has_targets(value)):
         return type(value)(_part(one, rows, size) for one in value)
     if isinstance(value, dict):
         return {name: _part(one, rows, size) for name, one in value.items()}

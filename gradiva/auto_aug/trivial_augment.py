@@ -15,11 +15,13 @@ from .bins import SignedBin
 from .checks import as_images, at_least, offered
 from .core import Augmentation, select
 from .draws import Draws
+from .followed import followed_first, followed_second
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]
 
 
+@followed_first
 def trivial_augment_wide(
     data: Any,
     num_magnitude_bins: int = 31,
@@ -30,6 +32,8 @@ def trivial_augment_wide(
     max_translate_rel: Any = None,
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
+    *,
+    _targets: tuple[Any, ...] = (),
 ) -> Any:
     """Apply TrivialAugment: for each sample one augmentation and one magnitude bin are drawn.
 
@@ -45,9 +49,11 @@ def trivial_augment_wide(
         **shape_arguments(shape),
         **warp_arguments(fill_value, interp_type),
         _caller="auto_aug.trivial_augment_wide",
+        _targets=_targets,
     )
 
 
+@followed_second
 def apply_trivial_augment(
     augmentations: Sequence[Augmentation],
     data: Any,
@@ -55,6 +61,7 @@ def apply_trivial_augment(
     seed: int | None = None,
     *,
     _caller: str = "auto_aug.apply_trivial_augment",
+    _targets: tuple[Any, ...] = (),
     **kwargs: Any,
 ) -> Any:
     """`trivial_augment_wide` with augmentations of your own.
@@ -69,7 +76,9 @@ def apply_trivial_augment(
     signs = draws.signs(augmentations)
     if signs is not None:
         bin = SignedBin(bin, signs)
-    return select(augmentations, number, data, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs)
+    return select(
+        augmentations, number, data, *_targets, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs
+    )
 
 
 def get_trivial_augment_wide_suite(

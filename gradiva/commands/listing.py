@@ -25,10 +25,11 @@ __all__ = ["add_arguments", "coverage_lines", "run"]
 _PARTS = frozenset(
     (
         *("brightness_of_tensors", "gray_of_tensors", "hue_of_tensors", "saturation_of_tensors"),
-        *("jitter_colors", "normalize_by_numbers", "normalize_pixels", "pad_channels"),
-        *("patch_blocks", "patch_grid", "patch_rows", "random_window", "scheduled"),
+        *("composed_warp", "jitter_colors", "normalize_by_numbers", "normalize_pixels"),
+        *("pad_channels", "patch_blocks", "patch_grid", "patch_rows", "random_window", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
-        *("targets.keypoints", "targets.masks", "targets.polygons"),
+        *("targets.bent_points", "targets.bent_polygons", "targets.frames", "targets.keypoints"),
+        *("targets.masks", "targets.past", "targets.polygons"),
     )
 )
 """Parts of other operators, which stand in graphs and have no name that users call."""

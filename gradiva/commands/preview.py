@@ -11,6 +11,7 @@ from typing import Any
 import gradiva
 from gradiva import random, readers
 from gradiva.capture.compiler.optimize import optimize
+from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import Read, SourcePlan
 from gradiva.commands.contact_sheet import CELL, Row, check_folder, draw_sheet
@@ -110,7 +111,7 @@ def _draws_of_pipeline(
 ) -> Iterator[tuple[Iterable[Tensor], Any]]:
     """What the first source of a pipeline delivers, and the outputs, for each draw: the same
     samples under another seed, so that random values differ which have no seed of their own."""
-    graph = optimize(pipe.recorded_graph)
+    graph = optimize(planned_graph(pipe))
     if any(node.device == "gpu" for node in graph.nodes):
         raise _refusal("file", "a pipeline on the CPU", "operators on a GPU")
     size = max(1, min(options.images, pipe.max_batch_size))

@@ -19,6 +19,10 @@ for each sample, float64, (N, 2, 3) or (N, 3, 3), that takes a place (x, y) in t
 from the corner of the first one, to its place in the output. With same_shapes=True and without a
 map, pixels stay where they are.
 
+`@NAME.displacement`: where pixels come from, of an operator that bends images, so that no matrix
+says where they go. From the `Call` it returns, for each sample, float32 (h, w, 2): the place (x, y)
+in the input of the center of each pixel of the output; or None, if that sample does not move.
+
 `@NAME.cpu`: the kernel. It gets the `Call`, and fills `call.outputs`, which have these shapes:
 with a Python function for each sample (`call.each_sample`), or with compiled code (`jit`,
 `call.for_slabs`). Or `@pixelwise(NAME, row)` in its place, with a row kernel: then the operator

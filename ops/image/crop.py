@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
+from gradiva.eager.types.coordinate_maps import Gather, gathers
 
 from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
 from .window_copy import channel_fill, copy_windows, launch_windows
@@ -112,6 +113,7 @@ def _fills_or_converts(given: dict[str, Any]) -> bool:
 
 
 crop.fusion_role = View(window_view, pinned=_fills_or_converts)
+gathers["crop"] = lambda fixed: None if _fills_or_converts(dict(fixed)) else Gather(resamples=False)
 
 
 @crop.cpu

@@ -12,6 +12,7 @@ from gradiva.eager.execution.gpu_copies import copy_launch, gather_table, steps_
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 from gradiva.eager.simd.pixel_vectors import REVERSED, reverse_pixels
 from gradiva.eager.types.arrays import Array, I64Table, Slabs
+from gradiva.eager.types.coordinate_maps import Gather, gathers
 
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
@@ -70,6 +71,7 @@ def _map(call: op.Call) -> Any:
 
 
 flip.fusion_role = View(_view, reads_channels=False)
+gathers["flip"] = lambda _fixed: Gather(resamples=False)
 
 
 @op.jit

@@ -19,7 +19,7 @@ FINE, NOT_FINITE, ENDS_FIRST, NO_AREA, OUTSIDE = range(5)
 
 
 @op.jit
-def _read(
+def read_box(
     box: F64Vector, axes: int, form: int, unit: F64Vector, ends: tuple[F64Vector, F64Vector]
 ) -> int:
     """The ends of a box in pixels, and what is wrong with it. unit: (3,), what its numbers are
@@ -46,7 +46,7 @@ def _read(
 
 
 @op.jit
-def _write(
+def write_box(
     low: F64Vector, high: F64Vector, axes: int, form: int, unit: F64Vector, box: F64Vector
 ) -> None:
     """The ends of a box as its numbers."""
@@ -106,7 +106,7 @@ def _around_seen(
 
 
 @op.jit
-def _clip(
+def clip_ends(
     track: Float64Array, axes: int, clip: bool, ends: tuple[F64Vector, F64Vector]
 ) -> tuple[float, float, float, float]:
     """Cut a box at the ends of what can be seen, if `clip` says so.
@@ -163,7 +163,7 @@ def move_boxes(
         before = track[FIRST, 4:7] if relative else one
         after = track[NOW, 4:7] if relative_after else one
         for _ in range(counts[i]):
-            fault = _read(boxes[number], axes, form, before, (low, high))
+            fault = read_box(boxes[number], axes, form, before, (low, high))
             for axis in range(axes):
                 outside = high[axis] <= 0.0 or low[axis] >= track[FIRST, 4 + axis]
                 fault = OUTSIDE if fault == FINE and outside else fault
@@ -178,10 +178,10 @@ def move_boxes(
                 part, left = _part_seen(track, low, high, corners, scratch)
             if not hull(matrix, low, high, axes, (least, most), place):
                 _around_seen(track, matrix, axes, corners, left, (least, most))
-            whole, seen, smallest, area = _clip(track, axes, clip, (least, most))
+            whole, seen, smallest, area = clip_ends(track, axes, clip, (least, most))
             if axes == 3:
                 part = seen / whole if whole > 0.0 else 0.0
-            _write(least, most, axes, form_after, after, made[number])
+            write_box(least, most, axes, form_after, after, made[number])
             fits = part > 0.0 and seen > 0.0 and part >= least_part
             fits = fits and area >= least_area and smallest >= least_size
             kept[number] = fits or not drop

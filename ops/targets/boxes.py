@@ -10,8 +10,11 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
+from .bent_boxes import move_bent_boxes
 from .box_moves import ENDS_FIRST, FORMATS, NO_AREA, NOT_FINITE, OUTSIDE, move_boxes
-from .track import FIRST, LAYOUT, begun, flat, note_of, stacked, write_flat
+from .frames import counts_in_frames, tracks_of
+from .past import first_tracks, pasts_of
+from .track import FIRST, LAYOUT, begun, flat, note_of, write_flat
 
 _FAULTS: Final = {
     NOT_FINITE: "finite numbers",
@@ -21,10 +24,11 @@ _FAULTS: Final = {
 }
 
 
-@op.operator("targets.boxes", inputs=2)
+@op.operator("targets.boxes", inputs=(2, 3))
 def boxes(
     input: op.SampleType,
     track: op.SampleType,
+    past: op.SampleType | None = None,
     /,
     *,
     format: str = "xyxy",
@@ -45,6 +49,7 @@ def boxes(
     Args:
         input: the boxes of a sample, (n, 4), of volumes (n, 6); or of each frame, (f, n, 4).
         track: how the places of the image have moved, float64.
+        past: the operators that have bent it before that, float64.
         format, relative, clip, drop, min_visibility, min_area, min_size, invalid: as in
             `gradiva.Targets`.
         made_format, made_relative: of the result, if these differ.
@@ -107,8 +112,9 @@ boxes.note = note_of("boxes")
 
 @boxes.shapes
 def _shapes(call: op.Call) -> _BoxesPlan:
-    given, tracks = call.inputs[0], stacked(call.inputs[1])
-    axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
+    given = call.inputs[0]
+    tracks, of_frames = tracks_of(call.inputs[1], given, 2, "boxes")
+    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
     rows = rows_of(given, 2 * axes, "boxes")
     extents = given.batch_shape.shapes
     counts = extents[:, :-1].prod(axis=1) if call.size else np.empty(0, np.int64)
@@ -127,12 +133,20 @@ def _shapes(call: op.Call) -> _BoxesPlan:
         float(call["min_area"]),
         float(call["min_size"]),
     )
+    if of_frames:
+        counts = counts_in_frames(extents, call.inputs[1])
     made, kept = np.empty_like(rows), np.empty(len(rows), np.bool_)
     faults = np.empty(len(rows), np.int64)
-    move_boxes(rows, counts, tracks, axes, forms, policy, made, kept, faults)
+    if len(call.inputs) > 2:
+        pasts = pasts_of(call.inputs[2], call.inputs[1])
+        move_bent_boxes(rows, counts, tracks, pasts, forms, policy, made, kept, faults)
+        tracks = first_tracks(pasts, tracks)
+    else:
+        move_boxes(rows, counts, tracks, axes, forms, policy, made, kept, faults)
     if faults.any():
         if call["invalid"] == "raise":
-            _refuse(rows, counts, faults, tracks)
+            frames = call.inputs[1].batch_shape.shapes[:, 0] if of_frames else None
+            _refuse(rows, counts, faults, tracks, frames)
         kept &= faults == 0
     if given.ndim == 3:
         return _of_frames(extents, made, kept, 2 * axes)
@@ -161,8 +175,9 @@ def _of_frames(extents: Any, rows: Float64Array, kept: Any, width: int) -> _Boxe
     return _BoxesPlan((shapes, counts), np.concatenate(made), np.concatenate(left))
 
 
-def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any) -> None:
-    """Raise the error of the first box with a fault."""
+def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any, frames: Any) -> None:
+    """Raise the error of the first box with a fault. frames: how many each sample has, if there is
+    a track for each."""
     number = int(np.flatnonzero(faults)[0])
     ends = counts.cumsum()
     sample = int(np.searchsorted(ends, number, side="right"))
@@ -172,8 +187,15 @@ def _refuse(rows: Any, counts: Any, faults: Any, tracks: Any) -> None:
     if fault == OUTSIDE:
         x, y, _ = tracks[sample, FIRST, 4:7].tolist()
         expected += f", {y:g} x {x:g} pixels"
+    where = ""
+    if frames is not None:
+        owner = int(np.searchsorted(frames.cumsum(), sample, side="right"))
+        where = f" in frame {sample - int(frames[:owner].sum())}"
+        sample, count = owner, int(counts[sample])
+    else:
+        count = int(counts[sample])
     raise op.OperatorValueError(
-        f"the box of object {place} of {int(counts[sample])} is not valid",
+        f"the box of object {place} of {count}{where} is not valid",
         argument="boxes",
         expected=expected,
         got=str(rows[number].tolist()),

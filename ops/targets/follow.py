@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,18 @@ from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.types.arrays import Float64Array, Int64Array
-from gradiva.eager.types.coordinate_maps import IN_PLACE, spatial_axes
+from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.coordinate_maps import IN_PLACE, Bends, Gather, spatial_axes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic
 
 from .canvas import canvas
-from .follower import files_of, follower_of, passed_on
+from .composed import composed_warp
+from .follower import files_of, follower_of, passed_on, past_of
+from .frames import frame_tracks, frames
+from .past import past
 from .targets import Targets
 from .track import layout_of, shapes_of, stacked
 
@@ -61,9 +64,8 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
         outputs, made = operator.with_targets(images, trees, keywords)
         return (*outputs, *made)
     moves = operator.moves
-    if moves is not IN_PLACE:
+    if moves is not IN_PLACE and not isinstance(moves, Bends):
         follower_of(operator)  # it raises an error before anything is computed
-        _refuse_frames(operator, images, keywords)
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
         if rng is None or (isinstance(rng, RNG) and not isinstance(rng, RepeatedRNG)):
@@ -72,33 +74,30 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     several = outputs if isinstance(outputs, tuple | list) else (outputs,)
     if moves is IN_PLACE:
         return (*several, *trees)
-    tracks: dict[int, Any] = {}
+    tracks: dict[tuple[int, int], Any] = {}
 
     def moved(targets: Targets) -> Targets:
         _check_current(operator, images[0], targets)
-        known = id(targets._track) if targets._track is not None else 0
+        known = (id(targets._track), id(targets._past))
         if known not in tracks:
-            tracks[known] = _moved_track(operator, images, keywords, targets._track)
-        return targets._after(operator.name, tracks[known], images[0], several[0])
+            if isinstance(moves, Bends):
+                tracks[known] = _bent(operator, images, keywords, targets, several[0])
+            else:
+                moved = _moved_track(operator, images, keywords, targets._track)
+                tracks[known] = moved, targets._past
+        track, before = tracks[known]
+        return targets._after(operator.name, track, before, images[0], several[0])
 
     return (*several, *(map_targets(moved, tree) for tree in trees))
 
 
-def _refuse_frames(
-    operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]
-) -> None:
-    """Raise OperatorValueError for an argument with values per frame."""
-    values = {name: keywords.get(name) for name in operator.frames if name in operator.arguments}
+def moves_frames(operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether an argument has values per frame, as far as that is known."""
+    values = [keywords.get(name) for name in operator.frames]
     if "1" in operator.frames:
-        values |= {f"input {number}": one for number, one in enumerate(images) if number}
-    for name, value in values.items():
-        type = getattr(value, "type", None)
-        if isinstance(type, SampleType) and has_frames(type):
-            raise OperatorValueError(
-                "targets follow one map for each sample, and this differs from frame to frame",
-                argument=name,
-                operator=operator.name,
-            )
+        values += images[1:]
+    types = [getattr(value, "type", None) for value in values]
+    return any(isinstance(type, SampleType) and has_frames(type) for type in types)
 
 
 def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None:
@@ -110,9 +109,9 @@ def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None
     if isinstance(image, Symbolic) and targets._last is not None:
         moved = image.moved_since(targets._last)
     elif type(image) is type(track) is Batch and len(image):
-        moved = _other_shape(image.batch_shape.shapes, stacked(track))
+        moved = _other_shape(image.batch_shape.shapes, track)
     elif type(image) is type(track) is Tensor:
-        moved = _other_shape(np.array([image.shape]), np.asarray(track)[None])
+        moved = _other_shape(np.array([image.shape]), Batch.broadcast(track, 1))
     if moved:
         raise OperatorValueError(
             f"the images were moved by {moved} without these targets: give it the targets, too",
@@ -120,8 +119,14 @@ def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None
         )
 
 
-def _other_shape(shapes: Int64Array, tracks: Float64Array) -> str:
+def _other_shape(shapes: Int64Array, track: Batch) -> str:
     """Which image has not the height and the width that its track has; an empty text if none."""
+    of_frames = frame_tracks(track)
+    tracks = stacked(track) if of_frames is None else of_frames.tracks
+    if of_frames is not None:
+        shapes = np.repeat(shapes[:, 1:], of_frames.counts, axis=0)
+        if len(tracks) == 0:
+            return ""
     known, layout = shapes_of(tracks), layout_of(tracks)
     axes = spatial_axes(layout)
     if shapes.shape != known.shape:
@@ -142,7 +147,26 @@ def _moved_track(
             )
         return files_of(operator).bind(images, passed_on(keywords))
     before = canvas.bind((images[0],), {"device": "cpu"}) if track is None else track
+    if operator.frames and moves_frames(operator, images, keywords):
+        before = frames.bind((before,), {})
     return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
+
+
+def _bent(
+    operator: OperatorBase,
+    images: tuple[Any, ...],
+    keywords: dict[str, Any],
+    targets: Targets,
+    result: Any,
+) -> tuple[Any, Any]:
+    """The track and the past after a call that bends the images: another track begins."""
+    track, before = targets._track, targets._past
+    if track is None:
+        track = canvas.bind((images[0],), {"device": "cpu"})
+    if before is None:
+        before = past.bind((track,), {})
+    after = past_of(operator).bind((track, *images[1:], before), passed_on(keywords))
+    return canvas.bind((result,), {"device": "cpu"}), after
 
 
 def call_operator(
@@ -153,6 +177,41 @@ def call_operator(
         return operator.bind((images,), dict(keywords)), targets
     made = operator.bind((images, targets), dict(keywords))
     return made[0], made[-1]
+
+
+class Warp(NamedTuple):
+    """A call that gathers pixels by matrices: of `call_operator`."""
+
+    step: Callable[[Any, Any], tuple[Any, Any]]
+    operator: OperatorBase
+    keywords: dict[str, Any]
+    gather: Gather
+
+
+def compose(warps: Sequence[Warp], images: Any, targets: Any) -> tuple[Any, Any]:
+    """The images and targets after several such calls, whose pixels are gathered once."""
+    begin = track = canvas.bind((images,), {"device": "cpu"})
+    moved: dict[int, Any] = {}
+
+    def check(one: Targets) -> Targets:
+        _check_current(warps[0].operator, images, one)
+        moved[id(one._track)] = begin if one._track is None else one._track
+        return one
+
+    map_targets(check, targets)
+    for warp in warps:
+        follower, given = follower_of(warp.operator), passed_on(warp.keywords)
+        track = follower.bind((track,), given)
+        moved = {known: follower.bind((one,), given) for known, one in moved.items()}
+    found = next(warp.gather for warp in warps if warp.gather.resamples)
+    names = [warp.operator.name for warp in warps]
+    given = {"interp_type": found.filter, "fill_value": found.fill, "maps": ", ".join(names)}
+    result = composed_warp.bind((images, track), given)
+
+    def after(one: Targets) -> Targets:
+        return one._after(", ".join(names), moved[id(one._track)], one._past, images, result)
+
+    return result, map_targets(after, targets)
 
 
 follow.fill(follow_images)

@@ -7,23 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int64Array, Vector
+from gradiva.eager.types.arrays import (
+    BoolVector,
+    Float32Array,
+    Float64Array,
+    I64Vector,
+    Int64Array,
+    Vector,
+)
 
+from .bending import bring_back
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
+from .frames import frame_tracks
+from .past import Bend, first_tracks, pasts_of
 from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _NEAR = 1e-6
 """Of a pixel: on the edge between two pixels the later one is taken, whatever was rounded."""
 
 
-@op.operator("targets.masks", inputs=(2, 3))
+@op.operator("targets.masks", inputs=(2, 4))
 def masks(
     input: op.SampleType,
     track: op.SampleType,
     kept: op.SampleType | None = None,
+    past: op.SampleType | None = None,
     /,
     *,
+    bent: bool = False,
     maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
@@ -34,6 +46,8 @@ def masks(
             each object, and (f, n, H, W) in each frame. Of volumes with D before H. Any dtype.
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
+        past: the operators that have bent the image before the track, float64; the last input.
+        bent: whether there is a past.
         maps: the operators that the track follows, for those who read the graph.
 
     Returns:
@@ -56,12 +70,16 @@ def masks(
 @dataclass(frozen=True)
 class _MasksPlan(op.Plan):
     """tables: (N, 9): of each sample the number of its first mask, how many came, the extents
-    (D, H, W) before and after, and channels. kept: of each mask. matrices: (N, 4, 4), back."""
+    (D, H, W) before and after, and channels. kept: of each mask. tracks, and matrices back,
+    (T, 4, 4): from firsts[i] to firsts[i + 1] those of sample i, of which there are several if its
+    frames move in different ways."""
 
     tables: Int64Array
     kept: BoolVector
     tracks: Float64Array
     matrices: Float64Array
+    firsts: I64Vector
+    pasts: list[list[Bend]] | None
 
 
 masks.note = note_of("masks")
@@ -69,19 +87,37 @@ masks.note = note_of("masks")
 
 @masks.shapes
 def _shapes(call: op.Call) -> _MasksPlan:
-    given, tracks = call.inputs[0], stacked(call.inputs[1])
-    axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
+    given, found = call.inputs[0], frame_tracks(call.inputs[1])
+    tracks = stacked(call.inputs[1]) if found is None else found.tracks
+    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
     shapes = given.batch_shape.shapes.copy()
-    channels = given.layout.endswith("C") and given.ndim == axes + 1
-    first = 0 if channels else given.ndim - axes
-    several = first > 0
-    if first not in (0, 1, 2):
+    lead = 0 if found is None else 1
+    channels = given.layout.endswith("C") and given.ndim == axes + lead + 1
+    first = lead if channels else given.ndim - axes
+    # Of sequences also one for each frame, without an axis of objects.
+    several = first == 2 or (first == 1 and not given.layout.startswith("F"))
+    if first not in (0, 1, 2) or (found is not None and first == 1 and several):
         raise op.OperatorTypeError(
-            argument="masks", expected=f"{axes}-D to {axes + 2}-D samples", got=f"{given.ndim}-D"
+            argument="masks", expected=_expected(axes, found is not None), got=f"{given.ndim}-D"
         )
+    frames = np.ones(call.size, np.int64) if found is None else found.counts
+    firsts = np.concatenate([[0], frames.cumsum()])
     spatial = shapes[:, first : first + axes]
-    before = tracks[:, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
-    after = tracks[:, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    # All frames of a sequence have one size.
+    some, one = frames > 0, firsts[:-1][frames > 0]
+    before, after = spatial.copy(), spatial.copy()
+    pasts = pasts_of(call.inputs[-1], call.inputs[1]) if call["bent"] else None
+    begin = tracks if pasts is None else first_tracks(pasts, tracks)
+    before[some] = begin[one, FIRST, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    after[some] = tracks[one, NOW, 4 : 4 + axes][:, ::-1].astype(np.int64)
+    if found is not None:
+        op.refuse_samples(
+            (shapes[:, 0] != frames) & (shapes.prod(axis=1) > 0),
+            "masks",
+            lambda sample: f"{int(frames[sample])} frames, as the sequence has",
+            lambda sample: int(shapes[sample, 0]),
+            "masks of another number of frames",
+        )
     op.refuse_samples(
         (spatial != before).any(axis=1) & (shapes[:, :first].prod(axis=1) > 0),
         "masks",
@@ -91,7 +127,7 @@ def _shapes(call: op.Call) -> _MasksPlan:
     )
     counts = shapes[:, :first].prod(axis=1)
     kept = np.ones(int(counts.sum()), np.bool_)
-    if several and len(call.inputs) > 2 and call.size:
+    if several and len(call.inputs) > (3 if call["bent"] else 2) and call.size:
         objects = shapes[:, first - 1].copy()
         kept = kept_of(call, 2, objects, "masks")
         shapes[:, first - 1] = counts_kept(kept, objects)
@@ -103,7 +139,17 @@ def _shapes(call: op.Call) -> _MasksPlan:
     if channels:
         tables[:, 8] = shapes[:, -1]
     shapes[:, first : first + axes] = after
-    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks))
+    return _MasksPlan(shapes, tables, kept, tracks, _back(tracks), firsts, pasts)
+
+
+def _expected(axes: int, of_frames: bool) -> str:
+    """What masks must be."""
+    if not of_frames:
+        return f"{axes}-D to {axes + 2}-D samples"
+    return (
+        f"{axes + 2}-D samples, or {axes + 1}-D with a layout that begins with F, since the frames "
+        "move in different ways"
+    )
 
 
 def _back(tracks: Float64Array) -> Float64Array:
@@ -145,12 +191,87 @@ def _find_sources(
 
 
 @op.jit
+def _find_bent(
+    track: Float64Array, matrix: Float64Array, extents: I64Vector, ends: Float64Array
+) -> None:
+    """For each pixel of a mask the place of the image before the track that it is taken from, or
+    NaN. ends: (pixels, 2)."""
+    place, number = np.empty(3), 0
+    for y in range(extents[6]):
+        for x in range(extents[7]):
+            w = moved(matrix, x + 0.5, y + 0.5, 0.5, place)
+            px, py = place[0] + _NEAR, place[1] + _NEAR
+            inside = w > 0.0 and 0.0 <= px < track[FIRST, 4] and 0.0 <= py < track[FIRST, 5]
+            inside = inside and is_seen(track, place[0], place[1], 0.5)
+            ends[number, 0], ends[number, 1] = (place[0], place[1]) if inside else (np.nan, np.nan)
+            number += 1
+
+
+@op.jit
+def _find_before(
+    track: Float64Array, back: Float64Array, grid: Float32Array, ends: Float64Array
+) -> None:
+    """The same from the image after an operator that bends it to that before the track before."""
+    place = np.empty(3)
+    for k in range(len(ends)):
+        if ends[k, 0] == ends[k, 0]:
+            place[0], place[1] = ends[k, 0], ends[k, 1]
+            found = bring_back(track, back, grid, place)
+            ends[k, 0], ends[k, 1] = (place[0], place[1]) if found else (np.nan, np.nan)
+
+
+@op.jit
+def _copy_bent(
+    source: Vector,
+    target: Vector,
+    row: I64Vector,
+    kept: BoolVector,
+    ends: Float64Array,
+    masks: tuple[int, int, int],
+) -> int:
+    """Take the pixels of masks of a sample from these places. masks: the number of the first one,
+    of the one behind the last, and where the first goes; returns where the next one goes."""
+    height, width, channels = row[3], row[4], row[8]
+    first, last, to = masks
+    for one in range(first, last):
+        if not kept[row[0] + one]:
+            continue
+        for k in range(len(ends)):
+            px, py = ends[k, 0] + _NEAR, ends[k, 1] + _NEAR
+            inside = 0.0 <= px < width and 0.0 <= py < height
+            place = ((one * height + int(py)) * width + int(px)) * channels if inside else 0
+            for c in range(channels):
+                target[to] = source[place + c] if inside else 0
+                to += 1
+    return to
+
+
+def _sample_bent(call: op.Call, plan: _MasksPlan, begin: int, end: int) -> None:
+    """Sample masks of images that operators have bent."""
+    assert plan.pasts is not None
+    for sample in range(begin, end):
+        row, to = plan.tables[sample], 0
+        source = call.inputs[0].array(sample).reshape(-1)
+        target = call.outputs[0].array(sample).reshape(-1)
+        tracks = range(plan.firsts[sample], plan.firsts[sample + 1])
+        for frame, track in enumerate(tracks):
+            ends = np.empty((int(row[5] * row[6] * row[7]), 2))
+            _find_bent(plan.tracks[track], plan.matrices[track], row, ends)
+            for bend in reversed(plan.pasts[track]):
+                _find_before(bend.track, bend.back, bend.grid, ends)
+            each = int(row[1]) // len(tracks)
+            masks = (each * frame, each * (frame + 1), to)
+            to = _copy_bent(source, target, row, plan.kept, ends, masks)
+
+
+@op.jit
 def _sample_masks(
     slabs: tuple[Vector, I64Vector, Vector, I64Vector],
     tables: Int64Array,
     kept: BoolVector,
     tracks: Float64Array,
     matrices: Float64Array,
+    firsts: I64Vector,
     begin: int,
     end: int,
 ) -> None:
@@ -160,23 +281,29 @@ def _sample_masks(
         row = tables[i]
         before, after, channels = row[2] * row[3] * row[4], row[5] * row[6] * row[7], row[8]
         places = np.empty(after, np.int64)
-        _find_sources(tracks[i], matrices[i], row, places)
-        to = dst_offsets[i]
-        for one in range(row[1]):
-            if not kept[row[0] + one]:
-                continue
-            source = src_offsets[i] + one * before * channels
-            for k in range(after):
-                for c in range(channels):
-                    dst[to] = 0
-                    if places[k] >= 0:
-                        dst[to] = src[source + places[k] * channels + c]
-                    to += 1
+        to, frames = dst_offsets[i], firsts[i + 1] - firsts[i]
+        for frame in range(frames):
+            track = firsts[i] + frame
+            _find_sources(tracks[track], matrices[track], row, places)
+            for one in range(row[1] // frames * frame, row[1] // frames * (frame + 1)):
+                if not kept[row[0] + one]:
+                    continue
+                source = src_offsets[i] + one * before * channels
+                for k in range(after):
+                    for c in range(channels):
+                        dst[to] = 0
+                        if places[k] >= 0:
+                            dst[to] = src[source + places[k] * channels + c]
+                        to += 1
 
 
 @masks.cpu
 def _cpu(call: op.Call, plan: _MasksPlan) -> None:
-    call.for_samples(_sample_masks, call.words, plan.tables, plan.kept, plan.tracks, plan.matrices)
+    if plan.pasts is not None:
+        call.for_samples(lambda begin, end: _sample_bent(call, plan, begin, end))
+        return
+    facts = (plan.tables, plan.kept, plan.tracks, plan.matrices, plan.firsts)
+    call.for_samples(_sample_masks, call.words, *facts)
 
 
 @masks.cases

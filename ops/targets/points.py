@@ -12,7 +12,8 @@ from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int6
 
 from .chosen import counts_kept, kept_of, repeated_kept
 from .clipping import is_seen
-from .track import FIRST, LAYOUT, MATRIX, NOW, begun, flat, moved, note_of, stacked, write_flat
+from .frames import counts_in_frames, tracks_of
+from .track import FIRST, LAYOUT, MATRIX, NOW, begun, flat, moved, note_of, write_flat
 
 ORIGINS: Final = ("corner", "center")
 """Where (0, 0) is: at the corner of the first pixel, or in its center."""
@@ -144,11 +145,11 @@ def partners_of(pairs: tuple[int, ...], count: int) -> Int64Array:
 keypoints.note = note_of("keypoints")
 
 
-@keypoints.shapes
-def _shapes(call: op.Call) -> _Rows:
-    given, tracks = call.inputs[0], stacked(call.inputs[1])
-    axes = int(tracks[0, LAYOUT, 7]) if call.size else 2
-    shapes = given.batch_shape.shapes.copy()
+def point_groups(call: op.Call, axes: int) -> tuple[Float64Array, I64Vector]:
+    """The points of the first input, (groups, points of a group, axes or axes + 1), and how many
+    groups each sample has. Raises OperatorValueError for other shapes."""
+    given = call.inputs[0]
+    shapes = given.batch_shape.shapes
     count, width = (int(shapes[:, k].max(initial=0)) for k in (-2, -1))
     bad = (shapes[:, -1] != width) | (shapes[:, -2] != count) | (width not in (axes, axes + 1))
     bad &= shapes.prod(axis=1) > 0
@@ -163,8 +164,21 @@ def _shapes(call: op.Call) -> _Rows:
     points = rows.reshape(-1, count, width) if rows.size else np.empty((0, count, width))
     groups = np.ones(call.size, np.int64)
     if given.ndim > 2 and call.size:
-        several = shapes[:, :-2].prod(axis=1)
-        groups = np.where(shapes[:, -2:].prod(axis=1) > 0, several, 0)
+        groups = np.where(shapes[:, -2:].prod(axis=1) > 0, shapes[:, :-2].prod(axis=1), 0)
+    return points, groups
+
+
+@keypoints.shapes
+def _shapes(call: op.Call) -> _Rows:
+    given = call.inputs[0]
+    tracks, of_frames = tracks_of(call.inputs[1], given, 3, "keypoints")
+    axes = int(tracks[0, LAYOUT, 7]) if len(tracks) else 2
+    shapes = given.batch_shape.shapes.copy()
+    points, groups = point_groups(call, axes)
+    count, held, several = points.shape[1], groups, shapes[:, :-2].prod(axis=1)
+    if of_frames:
+        labeled = shapes[:, -2:].prod(axis=1, keepdims=True) > 0
+        groups = counts_in_frames(np.where(labeled, shapes, 0), call.inputs[1])
     made = np.empty_like(points)
     form = (call["relative"], -0.5 if call["pixel_origin"] == "center" else 0.0)
     pairs = call["pairs"]
@@ -176,7 +190,7 @@ def _shapes(call: op.Call) -> _Rows:
         shapes[:, -3] = counts_kept(kept, objects)
         if given.ndim == 4:
             kept = repeated_kept(kept, objects, shapes[:, 0])
-        made = made[_of_groups(kept, several, groups)]
+        made = made[_of_groups(kept, several, held)]
     return _Rows(shapes, made)
 
 
@@ -250,22 +264,26 @@ cameras.note = note_of("cameras")
 
 @cameras.shapes
 def _camera_shapes(call: op.Call) -> _Rows:
-    shapes, tracks = call.inputs[0].batch_shape.shapes, stacked(call.inputs[1])
+    shapes = call.inputs[0].batch_shape.shapes
+    tracks, of_frames = tracks_of(call.inputs[1], call.inputs[0], 2, "cameras")
     bad = (shapes[:, -2] != 3) | ~np.isin(shapes[:, -1], (3, 4))
     op.refuse_samples(
         bad, "cameras", "(3, 3) or (3, 4)", call.inputs[0].batch_shape.shape, "other matrices"
     )
-    if call.size and tracks[0, LAYOUT, 7] != 2:
+    if len(tracks) and tracks[0, LAYOUT, 7] != 2:
         raise op.OperatorValueError("volumes have no camera", argument="cameras")
     maps = tracks[:, MATRIX : MATRIX + 4][:, [0, 1, 3]][:, :, [0, 1, 3]]
     if call["pixel_origin"] == "center":
         shift = np.eye(3)
         shift[:2, 2] = 0.5
         maps = np.linalg.inv(shift) @ maps @ shift
-    made = [
-        _product(one, camera.astype(np.float64)).reshape(-1)
-        for one, camera in zip(maps, call.inputs[0].arrays(), strict=True)
-    ]
+    cameras = [camera.astype(np.float64) for camera in call.inputs[0].arrays()]
+    if of_frames:
+        frames = call.inputs[1].batch_shape.shapes[:, 0]
+        maps = maps[np.repeat(shapes[:, 0] == frames, frames)]
+        cameras = [one for several in cameras for one in several]
+    pairs = zip(maps, cameras, strict=True)
+    made = [_product(one, camera).reshape(-1) for one, camera in pairs]
     return _Rows(shapes, np.concatenate([*made, np.empty(0)]))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.types.arrays import F64Vector, Float64Array, I64Table, I64Vector, Int64Array
 
 from .boxes import rows_of
@@ -187,6 +188,12 @@ polygons.note = note_of("polygons")
 
 @polygons.shapes
 def _shapes(call: op.Call) -> _PolygonsPlan:
+    if has_frames(call.inputs[2].type):
+        raise op.OperatorTypeError(
+            "the frames move in different ways, and polygons do not say in which frame they are",
+            argument="polygons",
+            expected="boxes, keypoints or masks with an axis of frames",
+        )
     tracks = stacked(call.inputs[2])
     if call.size and tracks[0, LAYOUT, 7] != 2:
         raise op.OperatorValueError("volumes have no polygons", argument="polygons")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -10,11 +10,13 @@ from gradiva.eager.operators.input_sets import SET_TYPES
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, wrong_value
 from gradiva.eager.values.value import Following, Symbolic
 
+from .bent import bent_points, bent_polygons
 from .boxes import boxes as move_boxes
 from .boxes import check_format
 from .canvas import canvas
 from .chosen import chosen
 from .masks import masks as move_masks
+from .past import past
 from .points import ORIGINS
 from .points import cameras as move_cameras
 from .points import keypoints as move_keypoints
@@ -80,7 +82,7 @@ class Targets(Following):
         targets.boxes  # [[0.0, 0.0, 200.0, 200.0]]
     """
 
-    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_track")
+    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_past", "_track")
 
     def __init__(
         self,
@@ -122,7 +124,9 @@ class Targets(Following):
                     argument="columns", expected=f"names other than {', '.join(FIELDS)}", got=name
                 )
             given[name] = value
-        self._fields = {name: value for name, value in given.items() if value is not None}
+        self._fields: Mapping[str, Any] = {
+            name: value for name, value in given.items() if value is not None
+        }
         if not self._fields:
             raise OperatorTypeError(
                 "targets hold something: give boxes, keypoints, masks or others"
@@ -141,6 +145,7 @@ class Targets(Following):
             "keypoint_pairs": pairs,
         }
         self._track: Any = None
+        self._past: Any = None
         self._first: Any = None
         self._last: Any = None
         self._followed: tuple[str, ...] = ()
@@ -228,24 +233,25 @@ class Targets(Following):
         made = Targets.__new__(Targets)
         made._fields = {name: value for name, value in fields.items() if value is not None}
         made._options, made._track, made._first = self._options, None, None
-        made._last = None
+        made._last = made._past = None
         made._followed, made._made = (), {}
         return made
 
-    def _after(self, operator: str, track: Any, image: Any, result: Any) -> Targets:
-        """These targets after an operator that was given this image and made that; the track says
-        where places are then."""
+    def _after(self, operator: str, track: Any, past: Any, image: Any, result: Any) -> Targets:
+        """These targets after an operator that was given this image and made that; the track, and
+        the past before it, say where places are then."""
         made = self._with(self._fields, track, (*self._followed, operator))
         # A symbol of the first image has no memory, and conditions may need it.
         made._first = image if self._track is None and isinstance(image, Symbolic) else self._first
         made._last = result if isinstance(result, Symbolic) else None
+        made._past = past
         return made
 
-    def _with(self, fields: dict[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
+    def _with(self, fields: Mapping[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
         made = Targets.__new__(Targets)
         made._fields, made._options, made._track = fields, self._options, track
         made._first, made._followed, made._made = self._first, followed, {}
-        made._last = None
+        made._last, made._past = None, self._past
         return made
 
     def merged(
@@ -256,12 +262,7 @@ class Targets(Following):
     ) -> Targets:
         """These targets where a condition is true, and the others where it is false (`if` in
         pipelines). Raises OperatorTypeError if they hold other things, or in other formats."""
-        if self._options != other._options or self.names != other.names:
-            raise OperatorTypeError(
-                "its targets differ in what they hold, or in their formats and policies",
-                expected=f"{self!r} {self._options}",
-                got=f"{other!r} {other._options}",
-            )
+        self._check_alike(other)
         tracks = [self._track, other._track]
         first = self._first if self._first is not None else other._first
         if any(track is not None for track in tracks) and first is not None:
@@ -276,7 +277,67 @@ class Targets(Following):
         track = None if tracks[0] is None else merge(tracks[0], tracks[1], "track")
         made = self._with(fields, track, followed)
         made._first = first
+        pasts = [self._past, other._past]
+        if pasts[0] is not pasts[1]:
+            for side, one in enumerate(pasts):
+                if one is None:
+                    with inside(side):
+                        pasts[side] = past.bind((tracks[side],), {})
+            made._past = merge(pasts[0], pasts[1], "past")
         return made
+
+    def begun(self, images: Any) -> Targets:
+        """These targets, with a track, which says that the images have not moved yet."""
+        if self._track is not None:
+            return self
+        made = self._with(self._fields, canvas.bind((images,), {"device": "cpu"}), ())
+        made._first = images if isinstance(images, Symbolic) else None
+        made._last = made._first
+        return made
+
+    def part(self, take: Callable[[Any], Any]) -> Targets:
+        """The targets of some of the samples."""
+        track = None if self._track is None else take(self._track)
+        made = self._with(_Part(self._fields, take), track, self._followed)
+        made._past = None if self._past is None else take(self._past)
+        return made
+
+    def joined(self, others: Sequence[Any], join: Callable[[list[Any]], Any]) -> Targets:
+        """The targets of all samples. What they hold was not parted, if it still is what it was.
+        Raises OperatorTypeError if they hold other things, or in other formats."""
+        several = [self, *others]
+        for other in others:
+            self._check_alike(other)
+        fields = _whole_of([one._fields for one in several])
+        if fields is None:
+            fields = {name: join([one._fields[name] for one in several]) for name in self._fields}
+        tracks = [one._track for one in several]
+        if any(one is None for one in tracks) and any(one is not None for one in tracks):
+            raise OperatorTypeError("targets that have moved, and others that begin with an image")
+        track = None if tracks[0] is None else join(tracks)
+        followed = tuple(dict.fromkeys(name for one in several for name in one._followed))
+        made = self._with(fields, track, followed)
+        if any(one._past is not None for one in several):
+            made._past = join([one._passed() for one in several])
+        return made
+
+    def _passed(self) -> Any:
+        """The past, which may be empty. There is a track."""
+        return past.bind((self._track,), {}) if self._past is None else self._past
+
+    def marked(self, mark: Callable[[Any], Any]) -> Targets:
+        """These targets with `mark` of their track."""
+        made = self._with(self._fields, mark(self._track), self._followed)
+        made._past = mark(self._past)
+        return made
+
+    def _check_alike(self, other: Any) -> None:
+        if self._options != other._options or self.names != other.names:
+            raise OperatorTypeError(
+                "its targets differ in what they hold, or in their formats and policies",
+                expected=f"{self!r} {self._options}",
+                got=f"{other!r} {other._options}",
+            )
 
     @property
     def _kept(self) -> Any:
@@ -288,13 +349,17 @@ class Targets(Following):
 
     def _moved(self, name: str) -> Any:
         value, options, maps = self._fields[name], self._options, ", ".join(self._followed)
+        bent: Any = () if self._past is None else (self._past,)
         if name == "boxes":
             given = {option: options[option] for option in _OF_BOXES}
-            found, self._made[_KEPT] = move_boxes(value, self._track, **given, maps=maps)
+            found, self._made[_KEPT] = move_boxes(value, self._track, *bent, **given, maps=maps)
             return found
         kept = self._kept
         left = () if kept is None else (kept,)
         origin = options["pixel_origin"]
+        if bent and name == "keypoints":
+            form = {one: options[one] for one in ("relative", "pixel_origin")}
+            value = bent_points(value, *bent, **form, pairs=options["keypoint_pairs"])
         if name == "keypoints":
             return move_keypoints(
                 value,
@@ -306,13 +371,24 @@ class Targets(Following):
                 maps=maps,
             )
         if name == "masks":
-            return move_masks(value, self._track, *left, maps=maps)
+            inputs: Any = (value, self._track, *left, *bent)
+            return move_masks(*inputs, bent=bool(bent), maps=maps)
         if name == "cameras":
+            if bent:
+                raise OperatorTypeError(
+                    "no camera matrix says where places in an image are that was bent by one of "
+                    f"{maps}",
+                    operator="targets.cameras",
+                )
             return move_cameras(value, self._track, pixel_origin=origin, maps=maps)
         if name in ("polygons", "vertices"):
-            given = {option: options[option] for option in ("relative", "clip", "pixel_origin")}
-            both = self._fields["polygons"], self._fields["vertices"]
-            moved = move_polygons(*both, self._track, *left, **given, maps=maps)
+            given = {one: options[one] for one in ("relative", "clip", "pixel_origin")}
+            both: Any = self._fields["polygons"], self._fields["vertices"]
+            if bent:
+                form = {one: options[one] for one in ("relative", "pixel_origin")}
+                both = bent_polygons(*both, *bent, **form)
+            several: Any = (*both, self._track, *left)
+            moved = move_polygons(*several, **given, maps=maps)
             self._made["polygons"], self._made["vertices"] = moved
             return self._made[name]
         return chosen(value, kept, what=name) if left else value
@@ -320,6 +396,38 @@ class Targets(Following):
     def __repr__(self) -> str:
         after = f" after {', '.join(self._followed)}" if self._followed else ""
         return f"<Targets: {', '.join(self._fields)}{after}>"
+
+
+class _Part(Mapping[str, Any]):
+    """Values by name, of which some samples are taken when they are read.
+
+    whole: the values of all samples. take: makes that part of what belongs to all.
+    """
+
+    def __init__(self, whole: Mapping[str, Any], take: Callable[[Any], Any]) -> None:
+        self.whole = whole
+        self._take = take
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._take(self.whole[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.whole)
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+
+def _whole_of(fields: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The values of all samples, if these are the unchanged parts of one batch."""
+    first = fields[0]
+    if not isinstance(first, _Part):
+        return None
+    same = all(isinstance(one, _Part) and one.whole is first.whole for one in fields)
+    return first.whole if same else None
 
 
 SET_TYPES.add(Targets)

@@ -8,11 +8,15 @@ from typing import Any
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
+from gradiva.eager.types.coordinate_maps import gather_of, gathers_alike
+from gradiva.eager.types.sample_type import SampleType
 
-from .follow import call_operator
+from .follow import Warp, call_operator, compose, moves_frames
 
 
-def transform(images: Any, targets: Any, /, ops: Iterable[Any]) -> tuple[Any, Any]:
+def transform(
+    images: Any, targets: Any, /, ops: Iterable[Any], *, compose_warps: bool = False
+) -> tuple[Any, Any]:
     """Call several operators, one after another, on images and on the targets that follow them.
 
     Args:
@@ -21,6 +25,9 @@ def transform(images: Any, targets: Any, /, ops: Iterable[Any]) -> tuple[Any, An
         ops: what is called, in this order: an operator, `gradiva.equalize`; an operator with
             arguments, `functools.partial(gradiva.resize, size=224)` or `(gradiva.resize,
             {"size": 224})`; or a function of yours, of images and targets, that returns both.
+        compose_warps: gather the pixels of operators that follow each other and move pixels by
+            matrices once (docs/targets.md), in all modes with the same bits, which are others than
+            without it.
 
     Returns:
         The images and their targets.
@@ -39,8 +46,51 @@ def transform(images: Any, targets: Any, /, ops: Iterable[Any]) -> tuple[Any, An
     """
     with annotate_error("transform"):
         steps = [_step(number, one) for number, one in enumerate(ops)]
+    chain: list[Warp] = []
     for step in steps:
-        images, targets = step(images, targets)
+        warp = _warp_of(step, images, targets) if compose_warps else None
+        if chain and (warp is None or not gathers_alike([one.gather for one in (*chain, warp)])):
+            images, targets = _run(chain, images, targets)
+            chain = []
+        if warp is not None:
+            chain.append(warp)
+        else:
+            images, targets = step(images, targets)
+    return _run(chain, images, targets)
+
+
+def _warp_of(step: Any, images: Any, targets: Any) -> Warp | None:
+    """The call of an operator that moves pixels by matrices, if this step is one."""
+    if not isinstance(step, functools.partial) or step.func is not call_operator:
+        return None
+    operator, keywords = step.args
+    fixed = {
+        name: operator.arguments[name].static(value)
+        for name, value in keywords.items()
+        if name in operator.arguments and not operator.arguments[name].per_sample
+    }
+    type = getattr(images, "type", None)
+    layout = type.layout if isinstance(type, SampleType) else ""
+    found = gather_of(operator.name, fixed)
+    if found is None or layout not in ("", None, "HWC", "FHWC"):
+        return None
+    if moves_frames(operator, (images,), keywords):
+        return None
+    return Warp(step, operator, keywords, found)
+
+
+def _run(chain: list[Warp], images: Any, targets: Any) -> tuple[Any, Any]:
+    """The images and targets after these calls, composed if there are two or more that resample."""
+    while chain and not chain[0].gather.resamples:
+        images, targets = chain.pop(0).step(images, targets)
+    last = max((k for k, one in enumerate(chain) if one.gather.resamples), default=-1) + 1
+    warps, rest = chain[:last], chain[last:]
+    if sum(one.gather.resamples for one in warps) > 1:
+        images, targets = compose(warps, images, targets)
+    else:
+        rest = chain
+    for one in rest:
+        images, targets = one.step(images, targets)
     return images, targets
 
 

@@ -34,7 +34,7 @@ def index(*numbers: int) -> Any:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "n": (lambda: ra.rand_augment(images(), n=-1, m=3), "`n`: expected an integer of at least 0"),
     "m": (lambda: ra.rand_augment(images(), n=1, m=31), "`m`: expected an integer from 0 to 30"),
-    "m, a fraction": (lambda: ra.rand_augment(images(), n=1, m=1.5), "`m`"),  # type: ignore[arg-type]
+    "m, a fraction": (lambda: ra.rand_augment(images(), n=1, m=1.5), "`m`"),  # type: ignore[call-overload]
     "bins": (lambda: ta.trivial_augment_wide(images(), 0), "num_magnitude_bins.*at least 1"),
     "excluded": (lambda: ra.rand_augment(images(), 1, 1, excluded=["foo"]), "shear_x.*'foo'"),
     "excluded, no list": (lambda: ra.rand_augment(images(), 1, 1, excluded="color"), "a list"),
@@ -46,7 +46,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a part of no shape": (lambda: ta.trivial_augment_wide(images(), max_translate_rel=0.1), "abs"),
     "policy": (lambda: aa.auto_augment(images(), "foo"), "image_net, reduced_cifar10, svhn"),
     "a shape in vain": (lambda: aa.auto_augment(images(), "reduced_image_net", (3, 3)), "no trans"),
-    "no policy": (lambda: aa.apply_auto_augment(3, images()), "a Policy"),  # type: ignore[arg-type]
+    "no policy": (lambda: aa.apply_auto_augment(3, images()), "a Policy"),
     "unused": (
         lambda: ra.apply_rand_augment([a.rotate], images(), 1, 1, foo=3),
         "interp_type.*got foo",

@@ -185,6 +185,20 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"targets.{name}": (A_PART, "ops/targets/test_painted.py::test_painted_points")
         for name in ("canvas", "chosen", "boxes", "keypoints", "masks", "polygons", "cameras")
     },
+    "targets.frames": (A_PART, "ops/targets/test_frames.py::test_painted_points"),
+    "targets.past": (A_PART, "ops/targets/test_bends.py::test_same_in_all_modes"),
+    "targets.bent_points": (
+        A_PART,
+        "ops/targets/test_bends.py::test_points_come_from_where_they_were",
+    ),
+    "targets.bent_polygons": (
+        A_PART,
+        "ops/targets/test_bends.py::test_polygons_have_the_area_of_their_masks",
+    ),
+    "composed_warp": (
+        A_PART,
+        "ops/targets/test_composed_warps.py::test_within_a_bound_of_the_chain",
+    ),
     "patches": ("DALI has none", "ops/image/test_patches.py::test_values"),
     "patch_blocks": (A_PART, "ops/image/test_patches.py::test_modes"),
     "patch_grid": (A_PART, "ops/image/test_patches.py::test_modes"),

@@ -15,6 +15,7 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.debug import DebugPipeline
+from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.capture.runtime.dropped_samples import BatchOutputs
@@ -114,7 +115,7 @@ class BatchProducer:
 
     def _cut(self) -> None:
         """Measure some samples to find where to split the graph, and keep the loader's part."""
-        graph, plan = prepared(self.pipe._recorded()), self.plan
+        graph, plan = prepared(planned_graph(self.pipe)), self.plan
         sizes = _Sizes()
         whole = SourcePlan(graph, plan.batch_size, plan.seed, plan.pool)
         whole.program.statistics = sizes  # type: ignore[assignment]  # it records as well
@@ -131,7 +132,8 @@ class BatchProducer:
         contents = [source.contents() for source in self.plan.sources.values()]
         sent = None if self.cut is None else self.cut.sent
         graph = self.pipe._recorded()
-        said = fingerprint(graph), library_versions(graph), self.plan.seed, contents, sent
+        said = [fingerprint(graph), library_versions(graph), self.plan.seed, contents, sent]
+        said += ["compose_warps"] if self.pipe._options.compose_warps else []
         text = json.dumps(said, sort_keys=True, default=str)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 

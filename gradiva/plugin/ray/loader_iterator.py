@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.iterators.iterator_options import FACTS
 from gradiva.capture.loop.compile import compile, trace
+from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -237,7 +238,7 @@ class LoaderIterator:
         calls: here they have no place in the data."""
         function, cut = self._settings.trainer_fn, self._facts.cut
         if cut is not None:
-            return TrainerProgram(self._settings.recipe.pipeline()._recorded(), cut.sent)
+            return TrainerProgram(planned_graph(self._settings.recipe.pipeline()), cut.sent)
         assert callable(function)
         for node in trace(function, *batches).nodes:
             if node.operator is random_key or isinstance(node.operator, SourceOperator):

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array, Int64Array
+from gradiva.eager.types.coordinate_maps import gathers
 from gradiva.ops.image.enhance.compat import compat_libraries, pillow
 
 from .compat import (
@@ -23,7 +24,7 @@ from .compat import (
     warp_pictures,
     warp_tensors,
 )
-from .warp import moved_by
+from .warp import gather_or_black, moved_by
 
 
 @op.operator("affine", frames=("angle", "translate", "scale", "shear", "center"))
@@ -113,6 +114,7 @@ def _map(call: op.Call) -> Any:
 
 
 affine.libraries = compat_libraries
+gathers["affine"] = gather_or_black
 
 
 @affine.cpu

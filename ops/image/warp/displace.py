@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import BoolVector, I64Table, Slabs
+from gradiva.eager.types.arrays import BoolVector, Float32Array, I64Table, Slabs
 from gradiva.ops.image.crop_window import fill_array
 
 from .warp import check_interpolation
@@ -54,6 +54,33 @@ def longest_row(shapes: I64Table, masks: BoolVector, begin: int, end: int) -> in
         if masks[i]:
             longest = max(longest, shapes[i, 1])
     return longest
+
+
+def places_of(
+    call: op.Call, fill: Callable[..., None], *parameters: Any
+) -> list[Float32Array | None]:
+    """Where the pixels of each sample come from, for `displacement`; None for samples that stay as
+    they are. fill: (height, width, places, *parameters) fills in places (h, w, 2)."""
+    made: list[Float32Array | None] = []
+    nearest = call["interp_type"] == op.InterpType.INTERP_NN
+    for applied, shape in zip(call["mask"], call.inputs[0].batch_shape.shapes, strict=True):
+        if not applied:
+            made.append(None)
+            continue
+        places = np.empty((*shape[:2], 2), np.float32)
+        fill(int(shape[0]), int(shape[1]), places, *parameters)
+        made.append(centered(places) if nearest else places)
+    return made
+
+
+def centered(places: Float32Array) -> Float32Array:
+    """Places of which the nearest pixels are taken: along an axis on which all are whole numbers,
+    these are the pixels, and so their centers."""
+    for axis in range(2):
+        along = places[..., axis]
+        if (along == np.floor(along)).all():
+            along += np.float32(0.5)
+    return places
 
 
 @op.jit

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
+from gradiva.eager.types.coordinate_maps import gathers
 from gradiva.ops.image.enhance.compat import compat_libraries, pillow
 
 from .compat import (
@@ -19,7 +20,7 @@ from .compat import (
     warp_pictures,
     warp_tensors,
 )
-from .warp import moved_by
+from .warp import gather_or_black, moved_by
 
 
 @op.operator("perspective", frames=("startpoints", "endpoints", "coefficients"))
@@ -117,6 +118,7 @@ def _map(call: op.Call) -> Any:
 
 
 perspective.libraries = compat_libraries
+gathers["perspective"] = gather_or_black
 
 
 @perspective.cpu

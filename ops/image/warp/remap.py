@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import F32Vector, I64Table, I64Vector, Int64Array, Number, Slabs
+from gradiva.eager.types.arrays import (
+    F32Vector,
+    Float32Array,
+    I64Table,
+    I64Vector,
+    Int64Array,
+    Number,
+    Slabs,
+)
 
-from .displace import PIXELS
+from .displace import PIXELS, centered
 from .gpu import TAPS, interpolation_text, pixel_types
 from .rows import warp_row
 from .warp import check_interpolation, framed
@@ -90,7 +98,19 @@ class _RemapPlan(op.Plan):
     steps: Int64Array
 
 
-remap.moves = op.NoMap("its maps say where pixels come from, and not where they go")
+@remap.displacement
+def _displacement(call: op.Call) -> list[Float32Array | None]:
+    made: list[Float32Array | None] = []
+    shift, nearest = _shift(call), call["interp"] == op.InterpType.INTERP_NN
+    assert isinstance(call.plan, _RemapPlan)
+    if call.plan.steps.any():
+        raise op.OperatorTypeError("targets follow one map for all frames, and each has its own")
+    sizes = call.batch_shapes[0].shapes[:, -3:-1]
+    for sample, size in enumerate(sizes.tolist()):
+        maps = [given.array(sample).reshape(size) for given in call.inputs[1:]]
+        places = np.stack(maps, axis=2) + shift
+        made.append(centered(places) if nearest else places)
+    return made
 
 
 @remap.shapes

@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.types.arrays import Float32Array, Int64Array
+from gradiva.eager.types.coordinate_maps import gathers
 from gradiva.ops.image.enhance.compat import compat_libraries
 from gradiva.ops.transforms.affine import turned
 
@@ -33,6 +34,8 @@ from .warp import (
     WarpOptions,
     check_has_pixels,
     extents_of,
+    gather_by_matrix,
+    gather_or_black,
     moved_by,
     out_shapes,
     out_sizes,
@@ -223,6 +226,9 @@ def _map(call: op.Call) -> Any:
 
 rotate.not_serializable("center", "compat")
 rotate.libraries = compat_libraries
+gathers["rotate"] = lambda fixed: (
+    gather_by_matrix(fixed) if fixed.get("compat") is None else gather_or_black(fixed)
+)
 
 
 @rotate.cpu

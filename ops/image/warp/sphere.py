@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import BoolVector, I64Table, Number, Slabs
+from gradiva.eager.types.arrays import BoolVector, Float32Array, I64Table, Number, Slabs
 
-from .displace import Displaced, Displacement, displace, displaced_type, longest_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row, places_of
 from .displace_gpu import displace_launch
 from .rows import warp_row
 
@@ -86,7 +86,23 @@ def sphere_samples(
             warp_row(image, (xs, ys), width, outside, target)
 
 
-sphere.moves = op.NoMap("it bends the image, in a way that no matrix tells")
+@op.jit
+def _places(height: int, width: int, places: Float32Array) -> None:
+    """Fill in where each pixel comes from, (h, w, 2)."""
+    half = np.float32(0.5)
+    middle_x, middle_y = np.float32(width) * half, np.float32(height) * half
+    radius = _radius(height, width)
+    for y in range(height):
+        dy = (np.float32(y) + half) - middle_y
+        for x in range(width):
+            dx = (np.float32(x) + half) - middle_x
+            scale = _stretch(dx, dy, radius)
+            places[y, x, 0], places[y, x, 1] = middle_x + scale * dx, middle_y + scale * dy
+
+
+@sphere.displacement
+def _displacement(call: op.Call) -> list[Float32Array | None]:
+    return places_of(call, _places)
 
 
 @sphere.cpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypedDict
 
@@ -10,6 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
+from gradiva.eager.types.coordinate_maps import Gather
 
 from .warp_affine_cpu import warp_planes, warp_volumes
 
@@ -212,7 +214,8 @@ def matrices_given(call: op.Call, rows: int, columns: int) -> Float32Array:
     given, places = warp_matrices(call, rows, columns)
     if places[:, 1].any():
         raise op.OperatorValueError(
-            "targets follow one matrix for each sample, and each frame has its own"
+            "targets follow one matrix for each sample, and each frame has its own: give "
+            "`per_frame` of them"
         )
     return input_matrices(call, rows, columns) if given is None else given
 
@@ -233,6 +236,25 @@ def moved_by(call: op.Call, matrices: Any, inverse_map: bool) -> Float64Array:
         )
         wide = np.linalg.inv(wide)
     return wide
+
+
+def gather_by_matrix(fixed: Mapping[str, Any]) -> Gather | None:
+    """How a warp with these fixed arguments gathers pixels, see `gathers`."""
+    given, filter = fixed.get("fill_value"), fixed.get("interp_type")
+    filter = op.InterpType.INTERP_LINEAR if filter is None else int(filter)
+    if filter not in (op.InterpType.INTERP_NN, op.InterpType.INTERP_LINEAR):
+        return None
+    if isinstance(given, tuple | list):
+        given = given[0] if len(given) == 1 else "several"
+    return Gather(True, int(filter), float(given)) if isinstance(given, int | float) else None
+
+
+def gather_or_black(fixed: Mapping[str, Any]) -> Gather | None:
+    """The same of a warp that fills with black, where nothing else is given."""
+    if fixed.get("border_mode", "constant") != "constant":
+        return None
+    black = fixed.get("fill_value") in (None, (), [])
+    return gather_by_matrix({**fixed, "fill_value": 0.0} if black else fixed)
 
 
 class Filling(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import MatrixArg
+from gradiva.eager.types.coordinate_maps import gathers
 
 from .gpu import affine_launch
 from .warp import (
@@ -17,6 +18,7 @@ from .warp import (
     check_has_pixels,
     check_matrices,
     extents_of,
+    gather_by_matrix,
     input_matrices,
     inverse,
     matrices_given,
@@ -96,6 +98,9 @@ def _shapes(call: op.Call) -> MatrixPlan:
 def _map(call: op.Call) -> Any:
     axes = extents_of(call).shape[1]
     return moved_by(call, matrices_given(call, axes, axes + 1), call["inverse_map"])
+
+
+gathers["warp_affine"] = gather_by_matrix
 
 
 @warp_affine.cpu

@@ -11,11 +11,13 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import Float32Array, Float64Array
+from gradiva.eager.types.coordinate_maps import gathers
 from gradiva.ops.transforms.affine import matrix_product
 
 from .warp import (
     MatrixPlan,
     check_matrices,
+    gather_or_black,
     input_matrices,
     matrices_given,
     moved_by,
@@ -191,6 +193,9 @@ def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inv
             argument="matrix",
             got=f"{folds:.0f} reflections",
         )
+
+
+gathers["experimental.warp_perspective"] = gather_or_black
 
 
 @warp_perspective.cpu

@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, F32Vector, Float32Array, I64Table, Number, Slabs
 
-from .displace import Displaced, Displacement, displace, displaced_type, longest_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row, places_of
 from .displace_gpu import displace_launch
 from .rows import warp_row
 
@@ -121,7 +121,20 @@ def _shifts(call: op.Call) -> list[Float32Array]:
     return [shifts, rises]
 
 
-water.moves = op.NoMap("it bends the image, in a way that no matrix tells")
+@op.jit
+def _places(
+    height: int, width: int, places: Float32Array, shifts: F32Vector, rises: F32Vector
+) -> None:
+    """Fill in where each pixel comes from, (h, w, 2)."""
+    for y in range(height):
+        for x in range(width):
+            places[y, x, 0] = np.float32(x) + shifts[y]
+            places[y, x, 1] = np.float32(y) + rises[x]
+
+
+@water.displacement
+def _displacement(call: op.Call) -> list[Float32Array | None]:
+    return places_of(call, _places, *_shifts(call))
 
 
 @water.cpu

@@ -57,6 +57,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | SHAPED
         | (SOUNDS - {"spectrogram"})
         | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"}
+        | {"targets.past"}
         | LEVELS,
         "its cases have no input": MAKERS | MATRICES,
     },
@@ -93,7 +94,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         },
         "its inputs are no images": BOXES
         | FILES
-        | (TARGETS - {"targets.canvas"})
+        | (TARGETS - {"targets.canvas", "targets.frames"})
         | {
             "coord_flip",
             "coord_transform",
@@ -127,8 +128,11 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "random_window",
             "random.choice",
             "segmentation.random_mask_pixel",
+            "targets.bent_points",
+            "targets.bent_polygons",
             "targets.canvas",
             "targets.chosen",
+            "targets.past",
         },
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
@@ -155,10 +159,13 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "peek_audio",
             "per_frame",
             "segmentation.select_masks",
+            "targets.bent_polygons",
             "targets.cameras",
             "targets.canvas",
             "targets.chosen",
+            "targets.frames",
             "targets.masks",
+            "targets.past",
             "targets.polygons",
             "transforms.combine",
         }

@@ -29,10 +29,16 @@ def i32(values: Any) -> Any:
     return np.array(values, np.int32)
 
 
+BENDS = ("remap", "sphere", "water")
+"""Operators that bend the image."""
+
+
 @st.composite
-def steps(draw: st.DrawFn) -> Step:
-    """One operator and its arguments, which suit images of any size."""
-    name = draw(st.sampled_from(sorted(OPERATORS)))
+def steps(draw: st.DrawFn, bends: bool = False) -> Step:
+    """One operator and its arguments, which suit images of any size. bends: also those of which no
+    matrix says where pixels go."""
+    names = [name for name in sorted(OPERATORS) if bends or name not in BENDS]
+    name = draw(st.sampled_from(names))
     number = draw(st.integers(0, 1 << 30))
     random = np.random.default_rng(number)
     one = [float(v) for v in random.uniform(0, 1, 8)]
@@ -74,6 +80,16 @@ def steps(draw: st.DrawFn) -> Step:
             "inverse_map": number % 2 == 0,
             "pixel_origin": "center" if number % 3 == 0 else "corner",
         }
+    if name == "water":
+        return name, {
+            "ampl_x": 8 * one[0] + 0.5,
+            "ampl_y": 8 * one[1] + 0.5,
+            "freq_x": 0.05 * one[2],
+            "freq_y": 0.05 * one[3],
+            "phase_x": 6 * one[4],
+        }
+    if name == "remap":
+        return name, {"scale": (1.3 - 0.6 * one[0], 1.3 - 0.6 * one[1]), "waves": 6 * one[2]}
     return name, {}
 
 
@@ -121,6 +137,27 @@ def _transpose(images: Any, targets: Any) -> Any:
     return gradiva.transpose(images, targets, perm=(1, 0, 2), transpose_layout=False)
 
 
+def _remap(
+    images: Any, targets: Any, scale: Any, waves: float, interp_type: Any = "INTERP_LINEAR"
+) -> Any:
+    height, width = images.shape[:2]
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    middle_x, middle_y = np.float32(width / 2), np.float32(height / 2)
+    x, y = (x - middle_x) * f32(scale[0]), (y - middle_y) * f32(scale[1])
+    x, y = x + f32(waves) * np.sin(y / 20) + middle_x, y + middle_y
+    given = {"interp": interp_type, "pixel_origin": "center"}
+    return gradiva.experimental.remap(images, x, y, targets, **given)
+
+
+def _linear(operator: Any) -> Any:
+    """An operator that takes the nearest pixels by default."""
+
+    def call(images: Any, targets: Any, interp_type: Any = "INTERP_LINEAR", **given: Any) -> Any:
+        return operator(images, targets, fill_value=0, interp_type=interp_type, **given)
+
+    return call
+
+
 OPERATORS: dict[str, Any] = {
     "flip": gradiva.flip,
     "crop": _relative_crop,
@@ -146,13 +183,16 @@ OPERATORS: dict[str, Any] = {
     ),
     "warp_perspective": gradiva.experimental.warp_perspective,
     "transpose": _transpose,
+    "remap": _remap,
+    "sphere": _linear(gradiva.sphere),
+    "water": _linear(gradiva.water),
 }
 """By name, functions of images HWC, targets and the arguments of a step."""
 
 
 RESAMPLING = (
     *("resize", "resize_region", "random_resized_crop", "resize_crop_mirror"),
-    *("rotate", "warp_affine", "warp_perspective"),
+    *("rotate", "warp_affine", "warp_perspective", *BENDS),
 )
 """Operators that take `interp_type`."""
 
