@@ -48,7 +48,7 @@ def compare(function: Compared, original: Original, images: Any, limit: int | No
             operator="convert.report",
             location=user_location(),
         )
-    if len(function.parameters) != 1:
+    if function.parameters not in (("images",), ("files",)):
         raise OperatorTypeError(
             "a report runs functions of one batch of images",
             operator="convert.report",

@@ -115,7 +115,7 @@ class Converted:
 def converted(name: str, writer: Writer, original: Original, decode: bool) -> Converted:
     """The function of what was written. decode: whether it begins with encoded files."""
     steps: Iterable[Step] = writer.steps
-    parameters = ("images", *writer.parameters[1:])
+    parameters = writer.parameters
     if decode:
         steps = [_DECODE, *steps]
         parameters = ("files", *parameters[1:])

@@ -89,6 +89,14 @@ def torchvision(
     for step in steps:
         write(writer, step)
     writer.finish()
+    if decode and (writer.parameters[0] != "images" or "others" in writer.parameters):
+        raise OperatorValueError(
+            operator="convert.torchvision",
+            argument="decode",
+            expected="False, for a function of decoded " + " and ".join(writer.parameters),
+            got="True",
+            location=user_location(),
+        )
     whole = transform if callable(transform) else _in_turn(steps)
     name = f"torchvision's {title_of(transform)}"
     return converted(name, writer, originals(whole, kind), decode)

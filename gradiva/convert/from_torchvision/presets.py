@@ -43,7 +43,8 @@ def _detection(writer: Images, preset: Any) -> None:
 )
 def _video(writer: Images, preset: Any) -> None:
     refuse(writer.kind == "pil", "it takes tensors, and here the images are of Pillow")
-    writer.layout = "FHWC"
+    writer.parameters, writer.layout = ("videos",), "FHWC"
+    writer.step("videos of shape (frames, height, width, 3)", "images = videos", original=_same)
     _resized(writer, preset, list(preset.resize_size), False)
     size = pair(preset.crop_size)
     center_crop(writer, f"center_crop({list(size)})", lambda x: F.center_crop(x, size), size)
@@ -58,7 +59,7 @@ def _video(writer: Images, preset: Any) -> None:
 def _flow(writer: Images, preset: Any) -> None:
     half = {"mean": [0.5] * 3, "std": [0.5] * 3}
     names = ("images", "others")
-    writer.parameters, writer.kind, writer.layout = names, "done", "CHW"
+    writer.parameters, writer.layout = names, "CHW"  # nothing is left for `finish` to do
     lines = []
     for name in names:
         lines.append(f"{name} = {call('gradiva.rescale_normalize', name, **half)}")
@@ -87,6 +88,10 @@ def _normalized(writer: Images, mean: list[float], std: list[float]) -> None:
     writer.normalized(
         f"normalize({mean}, {std})", lambda x: F.normalize(x, mean=mean, std=std), mean, std
     )
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _floats(value: Any) -> Any:

@@ -18,7 +18,7 @@ _FILTERS = {
     "bicubic": Name("types.INTERP_CUBIC"),
     "lanczos": Name("types.INTERP_LANCZOS3"),
 }
-_HALF_TO_EVEN = "images = images + np.float32(12582912) - np.float32(12582912)"
+_ROUNDED = "images = images + np.float32(12582912) - np.float32(12582912)  # halves to even"
 """1.5 * 2**23: next to it float32 has whole numbers alone, to which sums are rounded."""
 FLOAT_BOUNDS = {"nearest": 0.0, "bilinear": 5e-7, "bicubic": 2e-6}
 """How far resized floats from 0 to 1 are from those of torch."""
@@ -82,7 +82,7 @@ def resize(
             *before,
             f"images = {floats}",
             line,
-            _HALF_TO_EVEN,
+            _ROUNDED,
             f"images = {back}",
             **facts,
             bound=1.0,

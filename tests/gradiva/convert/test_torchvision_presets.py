@@ -10,6 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 
 from .files import files_of_all_kinds, photograph, photographs
 
@@ -74,10 +75,8 @@ def test_one_fused_group() -> None:
 
     pipe = pipeline()
     (made,) = pipe.run()
-    assert [step.title for step in pipe.explain()] == [
-        "external_source",
-        "decoders.image + resize + crop + rescale_normalize + transpose",
-    ]
+    (group,) = pipe.explain()
+    assert group.title == "decoders.image + resize + crop + rescale_normalize + transpose"
     pipe.close()
     at_once = function(gradiva.batch(arrays))
     compiled = gradiva.capture.compile(function)(gradiva.batch(arrays))
@@ -93,6 +92,10 @@ def test_videos() -> None:
     clips = [np.stack([photograph(*size)] * 3) for size in ((200, 311), (128, 171), (90, 100))]
     made = function(gradiva.batch(clips, layout="FHWC"))
     assert made.layout == "CFHW"
+    with pytest.raises(OperatorTypeError, match="a function of videos"):
+        function.report(clips)
+    with pytest.raises(OperatorValueError, match="`decode`"):
+        gradiva.convert.torchvision(transform, decode=True)
     for sample, clip in enumerate(clips):
         wanted = transform(torch.from_numpy(clip.transpose(0, 3, 1, 2).copy())).numpy()
         assert made.at(sample).shape == wanted.shape
