@@ -54,7 +54,8 @@ def show(
     one sample if it is (H, W) or (H, W, 1 to 4), otherwise the batch is its first axis.
     boxes: per sample (n, 4) or (4,): left, top, right, bottom, in pixels; parts of width and height
     if all are floats and none is over 1; or `Targets`, all of which are drawn but cameras and
-    columns. labels: per sample a text or a number, which stands below
+    columns; labels and masks that are given, such as the names of classes, stand in place of
+    theirs. labels: per sample a text or a number, which stands below
     it, or a list or array with one for each of its boxes, (n,) or (n, 1), which stand at them.
     masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity 0..1; or
     several, (n, H, W). For a single sample these are given without a batch axis.
@@ -77,8 +78,9 @@ def show(
         marks, parts = None, None
         if isinstance(boxes, Targets):
             given, marks, parts = marks_of(boxes)
-            boxes, labels = given.get("boxes"), given.get("labels", labels)
-            masks = given.get("masks", masks)
+            boxes = given.get("boxes")
+            labels = given.get("labels") if labels is None else labels
+            masks = given.get("masks") if masks is None else masks
             if len(marks) != count:
                 raise wrong_value("boxes", f"targets of {count} samples", str(len(marks)))
         frames = boxes_of(boxes, count, single)

@@ -75,7 +75,7 @@ def assertions(path: Path) -> int:
 
 
 def test_all_are_there() -> None:
-    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02}_" for number in range(14)]
+    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02}_" for number in range(16)]
 
 
 @pytest.mark.parametrize("path", few(TUTORIALS, count=2), ids=lambda path: path.stem)

@@ -344,3 +344,13 @@ def test_targets() -> None:
     assert len(gradiva.show(batch, several).cells) == 2
     with pytest.raises(gradiva.OperatorValueError, match="targets of 3 samples"):
         gradiva.show(black(3), several)
+
+
+def test_labels_and_masks_that_are_given_replace_those_of_targets() -> None:
+    boxes = np.array([[2, 2, 18, 18]], np.float32)
+    plain, mask = black(1), np.ones((1, 20, 40), np.uint8)
+    targets = gradiva.Targets(boxes=[boxes], labels=[np.array([3], np.int32)], masks=[mask])
+    named = gradiva.show(plain, targets, labels=[["cat"]], masks=[0 * mask[0]])
+    wanted = gradiva.show(plain, boxes=[boxes], labels=[["cat"]], masks=[0 * mask[0]])
+    assert (first(named) == first(wanted)).all()
+    assert (first(gradiva.show(plain, targets)) != first(wanted)).any()
