@@ -36,7 +36,7 @@ def hash_of(name: str) -> Callable[[], Any]:
         return hashlib.sha256
     if not can_import("xxhash"):
         raise OperatorRuntimeError(
-            "the hash xxh3_128 needs the package xxhash: pip install xxhash",
+            "the hash xxh3_128 needs the package xxhash: pip install 'gradiva[receipts]'",
             argument="with_receipt['hash']",
         )
     made: Callable[[], Any] = xxhash.xxh3_128
