@@ -1,7 +1,8 @@
 """Runs the core tests on the oldest and the newest other Python that this machine has.
 
-Both run at once. The oldest gets the oldest versions that pyproject.toml allows of all
-dependencies, the newest the newest ones. Run it with a Python in which gradiva is installed:
+Both run at once; then the newest makes batches again from receipts of the oldest. The oldest gets
+the oldest versions that pyproject.toml allows of all dependencies, the newest the newest ones. Run
+it with a Python in which gradiva is installed:
 `.venv/bin/python .ci/other_pythons.py [--install-only] [oldest] [newest]`. It leaves `.venv-oldest`
 and `.venv-newest`; what `--install-only` has installed is not installed again.
 """
@@ -59,6 +60,8 @@ def main(wanted: list[str]) -> int:
         if INSTALL_ONLY in wanted:
             return int(not all(at_once.map(lambda run: install_in_turn(*run), runs)))
         results = list(at_once.map(lambda run: install_and_run(*run), runs))
+    if len(runs) == 2 and all(passed for _, passed in results):
+        results.append(exchange_receipts())
     print("\nOther versions of Python:")
     for line, _ in results:
         print(f"  {line}")
@@ -180,6 +183,23 @@ def run_tests(python: str, which: str) -> tuple[str, bool]:
         print(f"\nThe core tests on {what}\n{printed.read()}", flush=True)
     took = f"{time.monotonic() - began:.0f} s"
     return f"{what}: {'passed' if code == 0 else f'FAILED with {code}'}, {took}", code == 0
+
+
+def exchange_receipts() -> tuple[str, bool]:
+    """Have the newest Python make the batches of 1,000 receipts of the oldest one again. Returns
+    what is to be said of it, and whether it is good."""
+    programs = [ROOT / f".venv-{which}" / "bin" / "python" for which in ("oldest", "newest")]
+    if not all(program.exists() for program in programs):
+        return "receipts: not exchanged, since one Python is missing", True
+    module = ["-m", "tests.gradiva.many_receipts"]
+    with tempfile.TemporaryDirectory() as folder:
+        for program, order in zip(
+            programs, (["make", folder, "1000"], ["check", folder]), strict=True
+        ):
+            run = subprocess.run([program, *module, *order], cwd=ROOT, timeout=LIMIT_S, check=False)
+            if run.returncode:
+                return f"receipts: {order[0]} FAILED", False
+    return "1,000 receipts of the oldest Python: reproduced by the newest", True
 
 
 def end(process: subprocess.Popen[bytes]) -> int:

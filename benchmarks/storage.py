@@ -134,9 +134,9 @@ class Watched:
 class Server:
     """The server, and what it costs. spent: seconds of CPU, for each run that was watched."""
 
-    def __init__(self, folder: str, latency: float) -> None:
-        script = Path(__file__).with_name("slow_server.py")
-        command = [sys.executable, str(script), folder, str(latency)]
+    def __init__(self, folder: str, latency: float, script: str = "slow_server.py") -> None:
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, str(path), folder, str(latency)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())

@@ -246,11 +246,12 @@ def table() -> str:
         for name, module in names.items()
     }
     every = dict(_declaring(operators))
+    parts = _by_module({name: every[name] for name in every if name not in public})
     rows = {name: _row(name, path, public) for name, path in lazy_files().items()}
     return TABLE % {
         "public": {package: _by_module(names) for package, names in sorted(declared().items())},
-        "others": _by_module({name: every[name] for name in every if name not in public}),
-        "arithmetic": _by_module(dict(_declaring(arithmetic))),
+        "others": parts,
+        "arithmetic": _short(_by_module(dict(_declaring(arithmetic))), parts),
         "names": rows,
     }
 
@@ -280,6 +281,21 @@ def _by_module(modules: dict[str, str]) -> dict[str, tuple[str, ...]]:
     for name, module in sorted(modules.items()):
         found.setdefault(module.removeprefix("gradiva.ops."), []).append(name)
     return {module: tuple(names) for module, names in sorted(found.items())}
+
+
+class _Same(str):
+    """An expression, which is written as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _short(found: dict[str, tuple[str, ...]], parts: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """A table that refers to the other one where both have the same names."""
+    return {
+        module: _Same(f"PARTS[{module!r}]") if parts.get(module) == names else names
+        for module, names in found.items()
+    }
 
 
 def _declaring(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from gradiva import capture as capture
     from gradiva import checkpoint as checkpoint
     from gradiva import compat as compat
+    from gradiva import convert as convert
     from gradiva import decoders as decoders
     from gradiva import eager as eager
     from gradiva import extension as extension
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from gradiva import plugin as plugin
     from gradiva import random as random
     from gradiva import readers as readers
+    from gradiva import receipts as receipts
     from gradiva import reductions as reductions
     from gradiva import samplers as samplers
     from gradiva import segmentation as segmentation

@@ -1,5 +1,5 @@
-"""The command line: `gradiva cache | demo | run | check | graph | ops | info | warmup |
-preview | rec2idx | scan | tfrecord2idx | verify | wds2idx`."""
+"""The command line: `gradiva cache | convert | demo | run | check | graph | ops | info |
+warmup | preview | rec2idx | reproduce | scan | tfrecord2idx | verify | wds2idx`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import gradiva
-from gradiva.commands import cache, demo, graph, index_files, listing, preview, scan, verify, warmup
+from gradiva.commands import (
+    cache,
+    convert,
+    demo,
+    graph,
+    index_files,
+    listing,
+    preview,
+    reproduce,
+    scan,
+    verify,
+    warmup,
+)
 from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
@@ -29,6 +41,8 @@ COMMANDS: dict[str, tuple[Any, str]] = {
     "warmup": (warmup, "compile the kernels ahead of time"),
     "scan": (scan, "what is wrong with the images in a folder"),
     "verify": (verify, "whether readers deliver each sample once"),
+    "convert": (convert, "preprocessing of other packages as gradiva code, and how both differ"),
+    "reproduce": (reproduce, "make a batch again from its receipt, or say which input changed"),
     "cache": (cache, "what a cache on disk holds, whether it is damaged, and removing it"),
 }
 

@@ -19,6 +19,7 @@ SLOW_OPERATORS = {
     "numba_function",
     "normalize",
     "gaussian_blur",
+    "jitter_colors",
     "laplacian",
     "spectrogram",
     "power_spectrum",

@@ -108,7 +108,7 @@ iterator._pipes[0].close()
 # ## A data set that makes its pipelines in the workers
 #
 # For a loop of PyTorch's own there is `IterableDataset`. It is given the *function*, not a
-# pipeline: each worker of a `DataLoader` makes a pipeline for its own shard. Without workers the
+# pipeline: each worker of a `DataLoader` makes a pipeline, and they take turns. Without workers the
 # main process makes one, and pipelines have threads of their own, so that is usually the fastest.
 
 # %%

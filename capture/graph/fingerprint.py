@@ -3,7 +3,9 @@
 The fingerprint covers the operators as the user has written them, in their order: names, inputs,
 arguments. It does not cover the locations of data (a data set may be moved; its reader checks the
 contents), options that only change speed, and the code of callables, of which only the name is
-known. It covers the code of functions in schedules.
+known. It covers the code of functions in schedules, whose digest depends on the version of Python.
+A fingerprint that is compared `anywhere`, also in other processes of a training and with other
+versions of Python, does not cover that, nor the shards of readers.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
-from gradiva.ops.readers.core.argument_kinds import PLACES, SPEED, canonical
+from gradiva.ops.readers.core.argument_kinds import PLACES, SHARDS, SPEED, canonical
 from gradiva.ops.readers.core.source import SourceOperator
 
 from .builtin_ops import constant, random_key
@@ -28,6 +30,9 @@ from .graph import Edge, Graph, Node, Opaque
 
 _OURS = frozenset(("effect", "shared"))
 """Attributes that are not set by users."""
+
+_SHARDING = SHARDS | {"pad_last_batch", "sharding"}
+"""Arguments of readers that say which process reads a sample, and in which batch."""
 
 _LENGTH = 60
 _MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL"}
@@ -40,14 +45,19 @@ def user_nodes(graph: Graph) -> list[Node]:
     return [node for node in graph.nodes if node.operator not in (constant, random_key)]
 
 
-def fingerprint(graph: Graph) -> dict[str, Any]:
-    """The operators of a recorded graph, and its outputs."""
+def fingerprint(graph: Graph, anywhere: bool = False) -> dict[str, Any]:
+    """The operators of a recorded graph, and its outputs. anywhere: see this module's docstring."""
     nodes = user_nodes(graph)
     numbers = {node: number for number, node in enumerate(nodes)}
     return {
-        "operators": [_operator(graph, node, numbers) for node in nodes],
+        "operators": [_operator(graph, node, numbers, anywhere) for node in nodes],
         "outputs": [_value(edge, numbers) for edge in graph.outputs],
     }
+
+
+def shares_steps(node: Node) -> bool:
+    """Whether this is a reader that shares each step of an epoch with others."""
+    return bool(node.attribute("sharding") == "interleaved")
 
 
 def library_versions(graph: Graph) -> dict[str, str]:
@@ -82,15 +92,21 @@ def _numpy_target() -> str:
         return platform.machine()
 
 
-def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, Any]:
+def _operator(graph: Graph, node: Node, numbers: dict[Node, int], anywhere: bool) -> dict[str, Any]:
     inputs: list[Any] = []
     arguments: dict[str, Any] = {}
+    skipped = _OURS | SPEED
+    if isinstance(node.operator, SourceOperator):
+        skipped |= PLACES
+        if anywhere:
+            skipped |= _SHARDING
+        elif shares_steps(node):
+            skipped |= SHARDS
     for name, value in node.attributes:
-        skipped = _OURS | SPEED
-        if isinstance(node.operator, SourceOperator):
-            skipped |= PLACES
-        if name not in skipped and not _is_default(node, name, value):
-            arguments[name] = _digested(value)
+        if anywhere and name == "shared" and value:
+            arguments[name] = _digested(value)  # one random value for all samples
+        elif name not in skipped and not _is_default(node, name, value):
+            arguments[name] = _digested(value, anywhere)
     for edge in node.inputs:
         if edge.argument == "key":
             seed = edge.node.attribute("seed")
@@ -139,11 +155,21 @@ def _called(name: str, number: int) -> str:
     return f"`{name}` (operator {number + 1})"
 
 
-def _digested(value: Any) -> list[str]:
+def _digested(value: Any, anywhere: bool = False) -> list[str]:
     """A value as a short text and a digest."""
+    value = _without_code(value) if anywhere else value
     plain = _canonical(value)
     text = _text(value)
     return [text if len(text) <= _LENGTH else text[: _LENGTH - 3] + "...", _digest(plain)]
+
+
+def _without_code(value: Any) -> Any:
+    """A value with the texts of schedules in place of these."""
+    if isinstance(value, Schedule):
+        return value.rule.text
+    if isinstance(value, tuple | list):
+        return [_without_code(one) for one in value]
+    return value
 
 
 def _text(value: Any) -> str:
@@ -176,13 +202,13 @@ def _other(value: Any) -> Any:
     return f"<{getattr(value, '__name__', None) or type(value).__name__}>"
 
 
-def difference(before: Any, graph: Graph) -> tuple[int, str] | None:
+def difference(before: Any, graph: Graph, anywhere: bool = False) -> tuple[int, str] | None:
     """The number of the first operator that differs, and how; None if nothing differs.
 
-    before: the fingerprint of another graph. Raises KeyError, IndexError, TypeError or ValueError
-    if it is none.
+    before: the fingerprint of another graph, made with the same `anywhere`. Raises KeyError,
+    IndexError, TypeError or ValueError if it is none.
     """
-    now, nodes = fingerprint(graph), user_nodes(graph)
+    now, nodes = fingerprint(graph, anywhere), user_nodes(graph)
     then, operators = before["operators"], now["operators"]
     for number, operator in enumerate(operators):
         if number >= len(then):

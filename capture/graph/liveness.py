@@ -44,6 +44,14 @@ def outputs_counted(graph: Graph, node: Node) -> frozenset[int]:
     return outputs_read(graph, node) - _read_by(others, graph, node)
 
 
+def outputs_looked_at(graph: Graph, node: Node) -> tuple[frozenset[int], bool]:
+    """The outputs of a source whose values are read; where there are none, all that are read. And
+    whether there are none, so that only the number of samples matters."""
+    read = outputs_read(graph, node)
+    looked_at = read - outputs_counted(graph, node)
+    return (looked_at or read), not looked_at
+
+
 def _read_by(readers: Iterable[Node], graph: Graph, node: Node) -> frozenset[int]:
     if node in graph.kept:
         return frozenset(range(len(node.type)))

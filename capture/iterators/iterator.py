@@ -12,6 +12,7 @@ from gradiva.capture.pipeline.run_api import PipelineAPIType
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
+    OperatorValueError,
     annotate_error,
     describe,
     frameless,
@@ -20,7 +21,9 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import ONE_SHAPE, Batch
+from gradiva.ops.readers.core.source import Source
 
+from .elastic_state import Facts, Place, check_state, readers_that_share
 from .given_size import GivenSize
 from .iterator_epochs import IteratorEpochs
 from .iterator_options import (
@@ -45,7 +48,8 @@ class PipelineIterator(IteratorEpochs):
 
     pipelines: built or not; several are for several shards. output_map: a name for each output; and
         "@path", "@index", "@position" for what is known of the samples: the file or key, the number
-        in the data set, the position in the stream of all epochs.
+        in the data set, the position in the stream of all epochs; "@receipt" for the receipt of the
+        batch, of a pipeline made with `with_receipt=True`.
     size: samples of an epoch of all pipelines together; -1, for one pipeline: until it raises
         StopIteration. With FILL, what the last batch has of the next epoch counts there, unless
         `last_batch_padded`; with DROP, the last batch is read and left out. Batches must be full.
@@ -111,6 +115,7 @@ class PipelineIterator(IteratorEpochs):
                     bool(last_batch_padded),
                 )
         self._epoch = self._done = 0
+        self._facts: dict[Pipeline, Facts] = {}
         self._waiting: list[Outputs | GradivaError] = []
         """The batches of this turn, if one of them has to be requested again."""
         self._ended = False
@@ -138,6 +143,11 @@ class PipelineIterator(IteratorEpochs):
     def _follow(self, reader_name: str) -> None:
         """Let the batches end with the epochs of this reader."""
         sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
+        if sources[0].shared_steps is not None:
+            for pipe in self._pipes:
+                pipe._built().check_unused()
+                for reader in readers_that_share(pipe):
+                    reader.share_steps(policy=self._policy)
         self._shards = [Shards.of(source, self.batch_size) for source in sources]
         check_shards(self._shards)
         if self._shards[0].end_by_themselves(self.batch_size, self._policy):
@@ -259,6 +269,9 @@ class PipelineIterator(IteratorEpochs):
                     "the pipelines go on from checkpoints after different numbers of batches",
                 )
         self._done = before.pop()
+        if self._shares:
+            self._count_from(self._shares[0].epoch)
+            return
         if self._given is not None:
             self._epoch, self._done, self._dropping = self._given.place(self._done)
             self._counted = self._epoch > 0 and not self._done
@@ -266,6 +279,63 @@ class PipelineIterator(IteratorEpochs):
         while self._done and self._over() and len(self):
             self._done -= len(self)
             self._begin_epoch()
+
+    @property
+    def _shares(self) -> list[Source]:
+        """The readers whose epochs count, if they share each step of an epoch with others."""
+        return [shards.shared for shards in self._shards if shards.shared is not None]
+
+    def _count_from(self, epoch: int) -> None:
+        """Count on from where this epoch is read from, by readers that share steps."""
+        self._epoch = epoch
+        self._done = self._shares[0].shared_steps.begun_steps(epoch)
+        self._ended = False
+        if self._done and self._over():
+            self._done = 0
+            self._begin_epoch()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place after the batch that was returned last, as plain data: the epoch, the number of
+        its samples that all processes have taken so far, the seed, and a fingerprint of the graph
+        and the data. It is the same in all processes, any number of which goes on from it.
+
+        Raises OperatorValueError for readers without `sharding="interleaved"`, and without
+        `reader_name`: there `checkpoints` has the place of each pipeline.
+        """
+        with annotate_error(f"{type(self).__name__}.state_dict"):
+            place = self._place()
+            return self._known(self._pipes[0]).state(place)
+
+    def _known(self, pipe: Pipeline) -> Facts:
+        """What identifies a pipeline."""
+        if pipe not in self._facts:
+            self._facts[pipe] = Facts.of(pipe)
+        return self._facts[pipe]
+
+    def _place(self) -> Place:
+        if not self._shares:
+            raise OperatorValueError(
+                "a state that all processes share needs `reader_name`, and readers with "
+                'sharding="interleaved"; `checkpoints` has the place of each pipeline'
+            )
+        if self._ended:
+            return Place(self._epoch + 1, 0)
+        plan = self._shares[0].shared_steps
+        begun = plan.begun_steps(self._epoch)
+        return Place(self._epoch, plan.place(self._epoch, self._done - begun))
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go to the place of a state, of any process of any number of them; batches that were made
+        ahead are thrown away. Raises OperatorTypeError for what is no state, OperatorValueError for
+        that of another graph, seed or data, and as `state_dict`."""
+        with annotate_error(f"{type(self).__name__}.load_state_dict"):
+            self._place()
+            places = [check_state(state_dict, self._known(pipe)) for pipe in self._pipes]
+            for pipe, place in zip(self._pipes, places, strict=True):
+                pipe._built().go_to(*place)
+            self._waiting = []
+            # Not where the readers are: they go on already.
+            self._count_from(places[0].epoch)
 
     def _end(self) -> None:
         self._ended = True

@@ -15,6 +15,8 @@ class IteratorEpochs(IteratorFacts):
         nothing pads. 0 if it is not known, without `reader_name` and `size`."""
         if not self._is_counted:
             return 0
+        if self._shards and self._shards[0].counted is not None:
+            return self._shards[0].counted(self._epoch)
         return self._until(self._epoch + 1) - self._until(self._epoch)
 
     @property

@@ -154,6 +154,17 @@ def _positions(batches: Sequence[Batch]) -> Batch:
     return as_batch(found.copy())
 
 
+def _receipt(batches: Sequence[Batch]) -> bytes:
+    found: bytes | None = getattr(batches, "receipt", None)
+    if found is None:
+        raise IteratorValueError(
+            "the pipeline makes no receipts: it was made without with_receipt=True",
+            argument="output_map",
+            got="'@receipt'",
+        )
+    return found
+
+
 def _known(batches: Sequence[Batch], name: str) -> Batch:
     """The first output that knows where its samples come from. Raises OperatorValueError."""
     for batch in batches:
@@ -168,8 +179,9 @@ FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
     "@path": _paths,
     "@index": _indices,
     "@position": _positions,
+    "@receipt": _receipt,
 }
-"""A property of the samples, by its name in an `output_map`."""
+"""A property of the samples or of the batch, by its name in an `output_map`."""
 
 
 def check_auto_reset(given: bool | str) -> bool:

@@ -51,6 +51,7 @@ from gradiva.eager.support.errors import (
     annotate_error,
     user_location,
 )
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.readers.core.loop_data import known_length
@@ -68,6 +69,10 @@ from .repeated_calls import RepeatedCalls
 from .report import Explanation
 from .signatures import Signatures
 from .step import FinishedSteps, LoopStep
+
+# For few programs.
+loop_receipts = lazy_module("gradiva.capture.loop.loop_receipts")
+receipt_options = lazy_module("gradiva.capture.receipts.options")
 
 
 class LoopState(Enum):
@@ -137,6 +142,7 @@ class CapturedLoop(Iterator[Any]):
         self._explanation = Explanation(source.name)
         self._number = 0
         self._epoch: int | None = None
+        self._receipts: Any = None
         self._ended = False
 
     @property
@@ -292,6 +298,20 @@ class CapturedLoop(Iterator[Any]):
             [*program.caches(), *notes_of(program.graph)],
         )
         return self._explanation
+
+    def receipt(self, *values: Any, data: str = "contents", hash: str = "sha256") -> Any:
+        """The receipt of values that the body has computed in this step, such as what the training
+        gets: see `Pipeline.receipt` and docs/receipts.md. A pipeline whose function makes the same
+        calls makes them again. data, hash: as of `with_receipt`.
+
+        Raises OperatorTypeError for values that do not depend on what the reader has delivered in
+        this step alone, and for loops over external sources.
+        """
+        with annotate_error(f"{self._source.name}: receipt"):
+            options = receipt_options.ReceiptOptions.checked({"data": data, "hash": hash})
+            if self._receipts is None:
+                self._receipts = loop_receipts.LoopReceipts(self._source, self.operator)
+            return self._receipts.receipt(self._step, self._program, values, options)
 
     @property
     def graph(self) -> Graph | None:

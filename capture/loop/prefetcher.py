@@ -10,6 +10,7 @@ from gradiva.eager.execution.quarantine import Quarantined, collecting
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, without_frames
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.readers.core.loop_data import DescribedSource
 from gradiva.ops.readers.core.read_ahead import ReadAhead
 from gradiva.ops.readers.core.source import Names
 
@@ -29,6 +30,10 @@ class LoopSource(Protocol):
     """What is read ahead, for any loop over this source."""
     names: Names
     """The names of the outputs, if users get them by name, or their arrangement."""
+
+    @property
+    def described(self) -> DescribedSource | None:
+        """The reader behind it, if it is one."""
 
     @property
     def any_thread(self) -> bool:

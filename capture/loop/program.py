@@ -41,7 +41,7 @@ _FORGOTTEN = 16
 """A result that no step has asked for is not computed any more after this many steps."""
 
 
-class _CallSpec:
+class CallSpec:
     """One call to compute ahead, without the data of the step in which it was first made."""
 
     def __init__(self, call: Pending) -> None:
@@ -69,7 +69,7 @@ class LoopProgram:
         """cache: where results are kept, if they are."""
         self._operator = operator
         self._keeping = cache
-        self._calls: dict[int, _CallSpec] = {}
+        self._calls: dict[int, CallSpec] = {}
         self._kept: set[int] = set()
         self._current: _Compiled | None = None
         self._types: tuple[SampleType, ...] = ()
@@ -102,7 +102,7 @@ class LoopProgram:
             self._kept.clear()
         for call in fresh:
             if self._can_know(call, concrete_inputs):
-                self._calls[call.signature] = _CallSpec(call)
+                self._calls[call.signature] = CallSpec(call)
         seen = {call.signature for call in calls}
         new = {call.signature for call in fresh}
         other = first and not (seen - new) & self._calls.keys()
@@ -127,7 +127,7 @@ class LoopProgram:
 
     def _can_know(self, call: Pending, concrete_inputs: set[ConcreteInput]) -> bool:
         """Whether the call can be computed ahead: from the source, constants and known calls."""
-        for spec, _, _ in _CallSpec(call).inputs:
+        for spec, _, _ in CallSpec(call).inputs:
             if isinstance(spec, ConcreteInput):
                 if spec.array is None and spec not in concrete_inputs:
                     return False
@@ -153,6 +153,10 @@ class LoopProgram:
                     spec for spec, _, _ in self._calls[signature].inputs if isinstance(spec, int)
                 ]
         self._calls = {key: known for key, known in self._calls.items() if key in needed}
+
+    def spec(self, signature: int) -> CallSpec | None:
+        """The call with this signature, if it is computed ahead."""
+        return self._calls.get(signature)
 
     def knows(self, signature: int) -> bool:
         """Whether the call with this signature is computed ahead."""

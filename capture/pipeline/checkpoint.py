@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
-from gradiva.capture.graph.graph import Graph
+from gradiva.capture.graph.fingerprint import difference, fingerprint, shares_steps, user_nodes
+from gradiva.capture.graph.graph import Graph, Node
 from gradiva.eager.contexts.checkpoint_files import (
     UNFIT_VALUES,
     CheckpointError,
@@ -32,6 +32,7 @@ from gradiva.eager.support.errors import (
     wrong_type,
     wrong_value,
 )
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .source_plan import SourcePlan
 from .source_states import source_key
@@ -169,8 +170,10 @@ class Restored:
                 f"the checkpoint belongs to another graph: {text}",
                 location=lines[0] if lines else None,
             )
+        # Readers that share steps know their place in the epoch, whatever the size of batches.
+        any_size = all(map(shares_steps, _sources(graph)))
         for name, is_now, was in (
-            ("batch_size", batch_size, self._content["batch_size"]),
+            ("batch_size", batch_size, batch_size if any_size else self._content["batch_size"]),
             ("seed", self.seed if seed is None else seed, self.seed),
             ("compose_warps", compose_warps, self._content.get("compose_warps") is True),
         ):
@@ -205,10 +208,15 @@ class Restored:
                         got=str(contents),
                     )
                 set_state(source, state)
+                source.expect(plan.batch_size)
             except GradivaError as error:
                 raise plan.program.locate(error, node) from error.__cause__
         plan.iteration = self._content["iteration"]
         return bool(self._content["ended"])
+
+
+def _sources(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if isinstance(node.operator, SourceOperator)]
 
 
 def _lines_of(graph: Graph, number: int) -> tuple[Location, ...]:

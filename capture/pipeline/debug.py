@@ -249,6 +249,12 @@ class DebugPipeline(Pipeline):
 
     def __init__(self, define: Callable[[], Any], title: str, **options: Any) -> None:
         super().__init__(**options)
+        if self._options.with_receipt is not None:
+            with annotate_error("Pipeline"):
+                raise OperatorRuntimeError(
+                    "a pipeline in debug mode has no graph, and so no receipts",
+                    argument="with_receipt",
+                )
         self._define = define
         self._title = title
 

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradiva.ops.readers.core.source import Source
+from gradiva.ops.readers.core.source import LastBatchPolicy, Source, begin_of
 
-
-class LastBatchPolicy(enum.Enum):
-    """What to do with the last batch of an epoch, where the samples do not fill it.
-
-    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
-    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
-    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
-    """
-
-    FILL = 0
-    DROP = 1
-    PARTIAL = 2
+__all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
 
 
 @dataclass(frozen=True)
@@ -42,12 +30,13 @@ class Shards:
     """How many batches an epoch has, where the reader decides how large they are."""
     unit: int = 1
     """Shards are cut between groups of so many samples."""
+    shared: Source | None = None
+    """The reader, where it shares each step of an epoch with those of the other shards."""
 
     @staticmethod
     def of(reader: Source, batch_size: int) -> Shards:
         """Those of a reader, as it describes itself."""
         meta = reader.meta() or {}
-        own = reader.batches(0, batch_size) is not None
         return Shards(
             meta["epoch_size"],
             meta["number_of_shards"],
@@ -55,8 +44,9 @@ class Shards:
             not meta["stick_to_shard"],
             bool(meta["pad_last_batch"]),
             functools.cache(reader.whole_length) if reader.uneven else None,
-            functools.cache(lambda epoch: reader.batches(epoch, batch_size) or 0) if own else None,
+            _counting(reader, batch_size),
             reader.unit,
+            None if reader.shared_steps is None else reader,
         )
 
     def _longest(self, size: int) -> int:
@@ -69,6 +59,8 @@ class Shards:
 
     def length(self, epoch: int) -> int:
         """Samples in an epoch, without repeats."""
+        if self.shared is not None:
+            return int(self.shared.shared_steps.own_length(epoch))
         shard, size = (self.first + (epoch if self.moving else 0)) % self.number, self._size(epoch)
         units = -(-size // self.unit)
         begin, end = (units * one // self.number * self.unit for one in (shard, shard + 1))
@@ -110,15 +102,15 @@ class Shards:
         return policy is LastBatchPolicy.PARTIAL and self.padded and not empty
 
 
-def begin_of(batch: int, batches: int, length: int, batch_size: int) -> int:
-    """The first sample of a batch in an epoch of so many batches and samples, none of them empty.
-
-    The last batches of a short shard are smaller, so that it has as many as the others. Batches of
-    one sample cannot be smaller: then the last one is empty.
-    """
-    if batch_size == 1:
-        return min(batch, length)
-    return max(0, min(batch * batch_size, length - (batches - batch)))
+def _counting(reader: Source, batch_size: int) -> Callable[[int], int] | None:
+    """What counts the batches of an epoch, where the reader decides how large they are. An epoch
+    that is read from a place in it counts as a whole one."""
+    plan = reader.shared_steps
+    if plan is not None:
+        return functools.cache(lambda epoch: int(plan.steps(epoch, batch_size)))
+    if reader.batches(0, batch_size) is None:
+        return None
+    return functools.cache(lambda epoch: reader.batches(epoch, batch_size) or 0)
 
 
 @dataclass(frozen=True)

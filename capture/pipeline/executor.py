@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, deliver
 from gradiva.capture.runtime.prefetch import Item, Prefetch
@@ -62,6 +63,8 @@ class Executor(Prefetch[_BatchItem]):
         """The number of batches that were returned, errors included."""
         self.rows: SampleIndices | None = None
         """The samples of the last returned batch; None if none was dropped."""
+        self.record: Any = None
+        """What the receipt of the last returned batch is made of, if there are receipts."""
         threads = plan.pool.num_threads
         overlaps = threaded and depth > 1 and threads > 1 and not plan.program.has_side_effects
         count = max(2, min(depth, threads // _THREADS_OF_A_RUNNER))
@@ -115,7 +118,10 @@ class Executor(Prefetch[_BatchItem]):
                 raise error
             finally:
                 del error  # an error and a frame of its traceback must not refer to each other
-        self.rows = item.outputs.rows if isinstance(item.outputs, BatchOutputs) else None
+        if isinstance(item.outputs, BatchOutputs):
+            self.rows, self.record = item.outputs.rows, item.outputs.record
+        else:
+            self.rows = self.record = None
         return deliver(item.outputs, self.plan.quarantine, item.place)
 
     def check(self) -> None:

@@ -26,6 +26,9 @@ from .outputs import Outputs
 if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
     from gradiva.capture.compiler import compose_warps as composing
+    from gradiva.capture.graph import svg
+    from gradiva.capture.receipts import run_digests
+    from gradiva.capture.receipts.receipt import Receipt
     from gradiva.eager.values.tensor import Tensor
 
     from . import diagnosis
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 else:  # for few programs
     composing = lazy_module("gradiva.capture.compiler.compose_warps")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
+    svg = lazy_module("gradiva.capture.graph.svg")
+    run_digests = lazy_module("gradiva.capture.receipts.run_digests")
     diagnosis = lazy_module("gradiva.capture.pipeline.diagnosis")
     timelines = lazy_module("gradiva.capture.pipeline.timeline")
 
@@ -90,6 +95,52 @@ def checkpoint_context(pipe: Pipeline) -> dict[str, Any] | None:
 def quarantine(pipe: Pipeline) -> Quarantine:
     """The samples that `on_error` has left out or replaced, of the batches so far."""
     return pipe._built().plan.quarantine
+
+
+def receipt(pipe: Pipeline) -> Receipt:
+    """The receipt of the batch that was returned last: 32 bytes, and with `line()` a line of JSON
+    (docs/receipts.md). Raises OperatorRuntimeError before the first batch, and for a pipeline that
+    was made without `with_receipt=True`.
+
+    Example:
+        pipe = training(with_receipt=True)
+        images, labels = pipe.run()
+        print(pipe.receipt().line(), file=log)
+    """
+    with annotate_error("Pipeline.receipt"):
+        if pipe._options.with_receipt is None:
+            raise OperatorRuntimeError(
+                "this pipeline makes no receipts: it was made without with_receipt=True"
+            )
+        found = pipe._built().receipt
+        if found is None:
+            raise OperatorRuntimeError("there is no batch yet, of which this would be the receipt")
+        return found
+
+
+def digest(pipe: Pipeline, batches: int = 100) -> str:
+    """A SHA-256, in hexadecimal digits, of the graph with its constant arguments and of the next
+    `batches` batches, which are thrown away. It depends on no thread, queue, machine or version of
+    Python: a test of training code compares it with that of yesterday.
+
+    It ends earlier, and the pipeline is reset, where the data end. Raises what `run` raises;
+    OperatorValueError for `batches` that are no positive integer.
+
+    Example:
+        assert training(num_threads=2).digest(batches=20) == training(num_threads=8).digest(20)
+    """
+    count = _positive("Pipeline.digest", batches)
+    runtime = pipe._built()
+
+    def take() -> Outputs | None:
+        try:
+            pipe._prepare(runtime)
+            return runtime.take()
+        except StopIteration:
+            pipe.reset()
+            return None
+
+    return run_digests.digest_of_run(planned_graph(pipe), take, count, runtime.plan.pool)
 
 
 def executor_statistics(pipe: Pipeline) -> Statistics:
@@ -167,6 +218,14 @@ def sample(pipe: Pipeline, epoch: int, position: int) -> tuple[Tensor, ...]:
         return tuple(output.select(0) for output in outputs)
 
 
+def picture(pipe: Pipeline) -> str | None:
+    """The picture of its graph that a notebook shows, if there is a graph yet."""
+    if pipe._runtime is None and pipe._definition.outputs is None:
+        return None
+    shown = graph(pipe)
+    return svg.svg(shown, f"{shown.title}: {pipe._state()}")
+
+
 def trace(
     pipe: Pipeline, path: str | os.PathLike[str] | None = None, batches: int = 10
 ) -> timelines.Timeline:
@@ -178,14 +237,9 @@ def trace(
     OperatorValueError for a `path` that cannot be written; OperatorRuntimeError while another
     trace is being recorded. Tracing changes no bit of any batch.
     """
-    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 1:
-        raise OperatorValueError(
-            operator="Pipeline.trace",
-            argument="batches",
-            expected="a positive integer",
-            got=repr(batches),
-        )
-    timeline = timelines.record_timeline(pipe._built().executor, batches)
+    timeline = timelines.record_timeline(
+        pipe._built().executor, _positive("Pipeline.trace", batches)
+    )
     if timeline.ended:
         pipe.reset()
     if path is not None:
@@ -230,6 +284,15 @@ def diagnose(
             ) from None
 
     return diagnosis.diagnose(runtime.executor, take, seconds, consumer)
+
+
+def _positive(operator: str, batches: Any) -> int:
+    """A number of batches. Raises OperatorValueError for what is none."""
+    if isinstance(batches, bool) or not isinstance(batches, int) or batches < 1:
+        raise OperatorValueError(
+            operator=operator, argument="batches", expected="a positive integer", got=repr(batches)
+        )
+    return batches
 
 
 def _of(values: dict[str, Any], name: str) -> Any:

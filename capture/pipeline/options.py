@@ -6,7 +6,7 @@ import enum
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
@@ -21,9 +21,16 @@ from gradiva.eager.support.errors import (
     describe,
     user_location,
 )
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
+
+if TYPE_CHECKING:
+    from gradiva.capture.receipts import options as receipts
+    from gradiva.capture.receipts.options import ReceiptOptions
+else:  # for few programs
+    receipts = lazy_module("gradiva.capture.receipts.options")
 
 __all__ = [
     "CPU_ONLY",
@@ -90,6 +97,7 @@ class PipelineKeywords(TypedDict, total=False):
     cache: str | os.PathLike[str] | None
     cache_bytes: int | None
     compose_warps: bool
+    with_receipt: bool | dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,7 @@ class PipelineOptions:
     concurrency: OperatorConcurrency | None
     cache: CacheOptions | None
     compose_warps: bool
+    with_receipt: ReceiptOptions | None
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -196,6 +205,7 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             stream_policy=_member("stream_policy", StreamPolicy, given["stream_policy"]),
             concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
             cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
+            with_receipt=_receipts(given["with_receipt"]),
         )
         flags = ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats")
         for name in (*flags, "compose_warps"):
@@ -305,6 +315,13 @@ def _member(name: str, kind: type[E], value: Any) -> E | None:
         return value
     found = {member.value: member for member in kind}
     return found[_one_of(name, value.lower() if isinstance(value, str) else value, [*found])]
+
+
+def _receipts(value: Any) -> ReceiptOptions | None:
+    if value is None or value is False:
+        return None
+    made: ReceiptOptions | None = receipts.ReceiptOptions.checked(value)
+    return made
 
 
 def _checkpoint(value: Any) -> str | bytes | os.PathLike[str] | None:

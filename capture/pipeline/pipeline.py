@@ -17,7 +17,6 @@ from gradiva.eager.support.errors import (
     annotate_error,
     frameless,
 )
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.support.overridable import overridable
 from gradiva.eager.types.device import Device
 
@@ -32,10 +31,6 @@ from .runtime import PipelineRuntime, build_runtime
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from gradiva.capture.graph import svg
-else:
-    svg = lazy_module("gradiva.capture.graph.svg")
 
 __all__ = ["Pipeline"]
 
@@ -75,6 +70,8 @@ class Pipeline:
     cache, cache_bytes: "ram" or a folder, and how much it may hold: results that are the same in
         each epoch are stored there for later epochs (docs/cache.md); `explain()` says which.
     compose_warps: warps that follow each other gather pixels once: other bits (docs/targets.md).
+    with_receipt: make a receipt of each batch, which `receipt()` returns (docs/receipts.md): True,
+        or {"data": "contents" or "stat", "hash": "sha256" or "xxh3_128"}.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`, or in
@@ -121,6 +118,8 @@ class Pipeline:
     graph = overridable(facts.graph)
     checkpoint_context = overridable(facts.checkpoint_context)
     quarantine = overridable(facts.quarantine)
+    receipt = facts.receipt
+    digest = facts.digest
     epoch_size = facts.epoch_size
     reader_meta = facts.reader_meta
     executor_statistics = facts.executor_statistics
@@ -131,6 +130,7 @@ class Pipeline:
     sample = facts.sample
     trace = facts.trace
     diagnose = facts.diagnose
+    _repr_svg_ = facts.picture
 
     # Its files.
     checkpoint = checkpoint
@@ -181,6 +181,7 @@ class Pipeline:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | None = None,
         compose_warps: bool = False,
+        with_receipt: bool | dict[str, str] | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
         self._options = check_options(given)
@@ -486,13 +487,6 @@ class Pipeline:
 
     def __repr__(self) -> str:
         return f"<Pipeline, {self._state()}>"
-
-    def _repr_svg_(self) -> str | None:
-        """The picture of its graph that a notebook shows, if there is a graph yet."""
-        if self._runtime is None and self._definition.outputs is None:
-            return None
-        graph = facts.graph(self)
-        return svg.svg(graph, f"{graph.title}: {self._state()}")
 
     def _state(self) -> str:
         state = "built" if self._runtime is not None else "not built"

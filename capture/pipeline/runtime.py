@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from gradiva.capture.caches import epoch_rates
     from gradiva.capture.caches import places as cache_places
     from gradiva.capture.compiler import compose_warps as composing
+    from gradiva.capture.receipts import receipt as receipt_forms
+    from gradiva.capture.receipts import record as receipts
     from gradiva.ops.external_source.workers.pool import ProcessPool
 
 __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
@@ -55,6 +57,8 @@ if not TYPE_CHECKING:
     cache_places = lazy_module("gradiva.capture.caches.places")
     composing = lazy_module("gradiva.capture.compiler.compose_warps")
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
+    receipt_forms = lazy_module("gradiva.capture.receipts.receipt")
+    receipts = lazy_module("gradiva.capture.receipts.record")
 
 _NO_STREAM = (None, 0, -1)
 _INPUTS = str, bytes, list, tuple, dict, np.ndarray, Batch, Tensor
@@ -104,6 +108,10 @@ def build_runtime(
                 ended = restored.put_into(plan)
         if options.enable_checkpointing:
             plan.begin_states()
+        if options.with_receipt is not None:
+            plan.make_receipts(
+                receipts.ReceiptMaker(planned, options.with_receipt, inherited, batch_size)
+            )
         threaded = options.exec_async and options.exec_pipelined
         executor = Executor(plan, gpu_depth if on_gpu else cpu_depth, threaded)
         executor.begin_at(ended)
@@ -221,6 +229,8 @@ class PipelineRuntime:
         self._gpu = gpu
         self._from_checkpoint = from_checkpoint
         self._in_use: Outputs = ()
+        self.receipt: receipt_forms.Receipt | None = None
+        """That of the last batch that was taken, where the pipeline makes receipts."""
         self.rates = epoch_rates.EpochRates(partial(_epoch_length, executor.plan))
 
     @property
@@ -253,7 +263,12 @@ class PipelineRuntime:
         self.setup.take()
         check_types(self._declared(len(batches)), [batch.type for batch in batches])
         self.rates.took(len(batches[0]) if batches else 0, asked)
-        return tuple(to_output(mark_in_use(batch)) for batch in batches)
+        outputs = tuple(to_output(mark_in_use(batch)) for batch in batches)
+        record = self.executor.record
+        if record is None:
+            return outputs
+        self.receipt = record.receipt
+        return receipt_forms.WithReceipt.of(outputs, record.receipt)
 
     def take_first(self, most: int) -> Outputs:
         """The next batch, of the first `most` of its samples, of which some may have been left
@@ -262,7 +277,12 @@ class PipelineRuntime:
         if rows is None:
             rows = np.arange(len(outputs[0]))
         kept = np.flatnonzero(rows < most).tolist()
-        return tuple(to_output(batch.select(kept)) for batch in outputs)
+        first = tuple(to_output(batch.select(kept)) for batch in outputs)
+        record = self.executor.record
+        if record is None:
+            return first
+        self.receipt = record.select(kept)
+        return receipt_forms.WithReceipt.of(first, self.receipt)
 
     def check_stream(self, cuda_stream: object) -> None:
         """Raise OperatorTypeError for what is no CUDA stream, such as an input, and
@@ -305,12 +325,16 @@ class PipelineRuntime:
     def follow(self, epochs: Epochs) -> None:
         """Let batches end with the epochs of a reader. Raises OperatorRuntimeError after the first
         batch."""
+        self.check_unused()
+        self.plan.epochs = epochs
+
+    def check_unused(self) -> None:
+        """Raise OperatorRuntimeError after the first batch."""
         if self.executor.started:
             raise OperatorRuntimeError(
                 "the pipeline was run before: its batches do not end with the reader's epochs; "
                 "make a new pipeline for the iterator"
             )
-        self.plan.epochs = epochs
 
     def begin_at(self, epoch: int, iteration: int) -> None:
         """Let the readers begin with this epoch, and count batches on from `iteration`. Only before
@@ -320,6 +344,17 @@ class PipelineRuntime:
                 reader.skip_epoch()
         self.plan.iteration = iteration
         self.plan.states.reset(iteration)
+
+    def go_to(self, epoch: int, place: int) -> None:
+        """Let the readers go on there; they share steps with those of other processes. Batches that
+        were made ahead are thrown away."""
+
+        def go() -> None:
+            for reader in self.readers().values():
+                reader.go_to(epoch, place)
+            self.plan.reset()
+
+        self.executor.forget(go)
 
     def reset(self) -> bool:
         """Go to the start of the data again, if its end was reached. Returns whether it was."""

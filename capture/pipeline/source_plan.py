@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.graph.liveness import outputs_counted, outputs_read
+from gradiva.capture.graph.liveness import outputs_looked_at, outputs_read
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
@@ -35,6 +35,7 @@ from .source_states import SourceStates
 
 if TYPE_CHECKING:
     from gradiva.capture.caches import reads as cache_reads
+    from gradiva.capture.receipts.record import BatchRecord, ReceiptMaker
     from gradiva.ops.external_source.workers.pool import ProcessPool
 else:  # for few programs
     cache_reads = lazy_module("gradiva.capture.caches.reads")
@@ -51,6 +52,8 @@ class Read(NamedTuple):
     """The remaining samples, among all that were to be read; None for all."""
     progress: Progress | None = None
     """That of the source that was read last."""
+    number: int = 0
+    """How many batches were read before."""
 
 
 class SourcePlan:
@@ -82,15 +85,14 @@ class SourcePlan:
         self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
         self.states = SourceStates(self.sources)
+        self.receipts: ReceiptMaker | None = None
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 used = outputs_read(graph, node)
                 if node.operator.only_if_read and not used:
                     continue
                 self.sources[node] = source = self._open(node, node.operator)
-                looked_at = used - outputs_counted(graph, node)
-                source.counted = not looked_at
-                used = looked_at or used
+                used, source.counted = outputs_looked_at(graph, node)
                 source.used = used if len(used) < len(node.type) else None
                 if recipes_of(graph):
                     source.left, source.known = cache_reads.reads_of_caches(graph, node)
@@ -123,6 +125,7 @@ class SourcePlan:
         except GradivaError as error:
             raise self.program.locate(error, node) from error.__cause__
         source.nominal = self.batch_size
+        source.expect(self.batch_size)
         if self.stage is not None and node.device == "gpu":
             source.device = self.stage.device
         return source
@@ -144,7 +147,8 @@ class SourcePlan:
             with collecting_in(noted):
                 size, rows = self._read(values, pool)
             positions = self._positions(values, size)
-            progress = self._progress(values, self.iteration)
+            number = self.iteration
+            progress = self._progress(values, number)
             self.iteration += 1
         except GradivaError as error:
             if getattr(error, "again", False):
@@ -155,15 +159,19 @@ class SourcePlan:
         finally:
             # A batch that is requested again leaves the positions of the sources unchanged.
             self.states.record(self.iteration, moved=not self._kept)
-        return Read(values, size, positions, noted, rows, progress)
+        return Read(values, size, positions, noted, rows, progress, number)
 
     def compute(self, read: Read) -> Outputs:
         """Compute the outputs from the data. Raises GradivaError."""
         recording = tracing.active
         started = 0 if recording is None else recording.now()
+        record: BatchRecord | None = None
         with self.pool.pinned(), collecting_in(read.noted):
             try:
+                said = None if self.receipts is None else self._said(self.receipts, read)
                 outputs, rows = self._outputs(read)
+                if self.receipts is not None and said is not None:
+                    record = self.receipts.of_outputs(said, read.number, outputs, self.pool)
             except GradivaError as error:
                 # A holder of the error must not keep the results of this batch alive.
                 read.values.clear()
@@ -175,7 +183,16 @@ class SourcePlan:
             rows = read.rows
         elif read.rows is not None:
             rows = read.rows[rows]
-        return BatchOutputs.of(outputs, read.noted, rows)
+        made = BatchOutputs.of(outputs, read.noted, rows)
+        made.record = record
+        return made
+
+    def _said(self, receipts: ReceiptMaker, read: Read) -> dict[str, Any]:
+        """What the receipt of a batch says of what was read for it."""
+        positions = read.positions[None]
+        return receipts.of_inputs(
+            self.sources, read.values, read.size, positions, read.progress, self.pool
+        )
 
     def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
         gpu = CPU if self.stage is None else self.stage.device
@@ -333,6 +350,13 @@ class SourcePlan:
         rows = in_step(values)
         size = part.stop - part.start if rows is None else len(rows)
         return Read(values, size, self._positions(values, size), noted, rows)
+
+    def make_receipts(self, maker: ReceiptMaker) -> None:
+        """Make a receipt of each batch from now on."""
+        self.receipts = maker
+        if maker.options.data == "contents":
+            for source in self.sources.values():
+                source.left = frozenset()  # what a cache has is read, too: its bytes are digested
 
     def begin_states(self) -> None:
         """Record the states of the sources from now on."""

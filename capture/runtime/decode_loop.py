@@ -16,8 +16,9 @@ import numpy as np
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.packed_calls import PackedCall, call_packed, take_next
-from gradiva.eager.jit.work_sharing import chunk_size, ending
+from gradiva.eager.jit.work_sharing import take_turns
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.tracing import batch_of_thread
 from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
 _background = BackgroundKernel()
@@ -61,7 +62,7 @@ def can_loop() -> bool:
 
 def _prepare() -> None:
     one, none = np.zeros(1, np.int64), np.zeros((0, 2), np.int64)
-    _work(one, none, one, 1, one, none, np.zeros(0, np.bool_), one, none, *_NO_OFFSETS)
+    _work(one, none, one, one, 0, 1, one, none, np.zeros(0, np.bool_), one, none, *_NO_OFFSETS)
 
 
 def decode_in_loop(
@@ -86,11 +87,15 @@ def decode_in_loop(
     laid = _NO_PAIRS if laid is None else laid
     tables = _NO_OFFSETS if source_offsets is None else source_offsets
 
+    batch = batch_of_thread()
+
     def work(thread: int, _end: int) -> None:
-        row, own, turn = head.rows[thread], calls[thread], chunk_size(len(ranges))
-        with ending(counter, len(ranges)):
-            while counter[0] < len(ranges) and not pool.cancelled:
-                _work(counter, parts, pool.stop, turn, row, own, done, places, laid, *tables)
+        what = head.rows[thread], calls[thread], done, places, laid, *tables
+
+        def decode(turn: int) -> None:
+            _work(counter, parts, pool.stop, pool.oldest, batch, turn, *what)
+
+        take_turns(pool, counter, len(ranges), batch, decode)
 
     pool.run(work, [(thread, thread + 1) for thread in range(threads)])
 
@@ -100,6 +105,8 @@ def _work(
     counter: I64Vector,
     ranges: I64Table,
     stop: I64Vector,
+    oldest: I64Vector,
+    batch: int,
     turn: int,
     head: I64Vector,
     calls: I64Table,
@@ -117,13 +124,16 @@ def _work(
 ) -> None:
     """Take up to `turn` ranges: decode the samples of each, and run the rest of the group on them.
 
-    counter, ranges, stop: as of `work_sharing`; head: the packed call of the decoder; calls: those
-    of the rest; done: whether a sample was decoded; places: the element of the memory at which each
-    sample begins; laid: (N, 2), how far behind that its pixels begin, and the elements of a row, of
-    decoders that decode in place; the others are the fields of `SourceOffsets`.
+    counter, ranges, stop, oldest, batch: as of `work_sharing`; head: the packed call of the
+    decoder; calls: those of the rest; done: whether a sample was decoded; places: the element of
+    the memory at which each sample begins; laid: (N, 2), how far behind that its pixels begin, and
+    the elements of a row, of decoders that decode in place; the others are the fields of
+    `SourceOffsets`.
     """
     in_place = len(laid) > 0
     for _ in range(turn):
+        if oldest[0] < batch:
+            return
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:
             return

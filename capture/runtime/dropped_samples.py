@@ -39,6 +39,8 @@ class BatchOutputs(tuple[Batch, ...]):
 
     noted: Sequence[Quarantined]
     rows: SampleIndices | None
+    record: Any = None
+    """What a receipt of the batch is made of (`capture/receipts/record.py`), if there is one."""
 
     @staticmethod
     def of(

@@ -283,6 +283,19 @@ class Prefetch(Generic[I]):
         self.ended = False
         self._changed.notify_all()
 
+    def forget(self, go: Callable[[], None]) -> None:
+        """Throw away what was made ahead, and call `go` while nothing is being made. What is taken
+        next is made after that."""
+        with self.lock:
+            self.ended = True  # nothing is begun
+            while not all(item.done for item in self.items):
+                self._filled.wait(0.01)
+            self.items.clear()
+            try:
+                go()
+            finally:
+                self.restart()
+
     def close(self, timeout: float | None = 5.0) -> bool:
         """Stop all threads. What never returns is abandoned after `timeout` seconds, if there is a
         limit. Returns whether it was done: not in the child of a fork."""

@@ -22,7 +22,8 @@ __all__ = ["MODULES", "module_page", "reference_index"]
 MODULES = (
     "gradiva", "gradiva.fn", "gradiva.types", "gradiva.pipeline", "gradiva.capture",
     "gradiva.readers", "gradiva.samplers", "gradiva.random", "gradiva.decoders", "gradiva.math",
-    "gradiva.checkpoint", "gradiva.serve", "gradiva.extension", "gradiva.plugin.numpy",
+    "gradiva.checkpoint", "gradiva.serve", "gradiva.convert", "gradiva.extension",
+    "gradiva.plugin.numpy",
     "gradiva.plugin.pytorch", "gradiva.plugin.jax", "gradiva.plugin.jax.clu", "gradiva.plugin.tf",
     "gradiva.plugin.tf.experimental", "gradiva.plugin.paddle", "gradiva.plugin.numba",
     "gradiva.plugin.ray", "gradiva.plugin.huggingface", "gradiva.plugin.row_source",

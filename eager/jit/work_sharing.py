@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.tracing import batch_of_thread
 from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
 from .background_kernel import BackgroundKernel
@@ -42,11 +42,15 @@ def parallel_for(
     counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
     failed = np.zeros(len(ranges), np.bool_)
 
+    batch = batch_of_thread()
+
     def work(thread: int, _end: int) -> None:
-        turn = chunk_size(len(ranges))
-        with ending(counter, len(ranges)):
-            while counter[0] < len(ranges) and not pool.cancelled:
-                _share(counter, parts, pool.stop, rows[thread], failed, turn)
+        what = rows[thread], failed
+
+        def share(turn: int) -> None:
+            _share(counter, parts, pool.stop, pool.oldest, batch, turn, *what)
+
+        take_turns(pool, counter, len(ranges), batch, share)
 
     pool.run(work, [(thread, thread + 1) for thread in range(len(rows))])
     for k in np.flatnonzero(failed).tolist():
@@ -54,25 +58,28 @@ def parallel_for(
         again(*ranges[k])
 
 
-@contextmanager
-def ending(counter: Int64Array, count: int) -> Iterator[None]:
-    """A block after which no range of so many is begun, where it raises: Ctrl+C was pressed."""
+def take_turns(
+    pool: WorkerPool, counter: Int64Array, count: int, batch: int, take: Callable[[int], None]
+) -> None:
+    """Call `take` until the counter says that so many ranges were taken, of a batch of this number.
+
+    It is given the number of ranges that it may take before it returns: in the main thread one, as
+    no other thread can answer Ctrl+C. It also returns when an older batch has work for the pool.
+    Where it raises, no range is begun after that.
+    """
+    turn = 1 if threading.current_thread() is threading.main_thread() else count
     try:
-        yield
+        while counter[0] < count and not pool.cancelled:
+            pool.help_older(batch)
+            take(turn)
     except BaseException:
         counter[0] = count
         raise
 
 
-def chunk_size(count: int) -> int:
-    """How many of so many ranges the calling thread may take before it looks up: the main thread
-    one, as nobody else can answer Ctrl+C."""
-    return 1 if threading.current_thread() is threading.main_thread() else count
-
-
 def _prepare() -> None:
     one, none = np.zeros(1, np.int64), np.zeros((0, 2), np.int64)
-    _share(one, none, one, none, np.zeros(0, np.bool_), 1)
+    _share(one, none, one, one, 0, 1, none, np.zeros(0, np.bool_))
 
 
 @jit
@@ -80,17 +87,22 @@ def _share(
     counter: I64Vector,
     ranges: I64Table,
     stop: I64Vector,
+    oldest: I64Vector,
+    batch: int,
+    turn: int,
     rows: I64Table,
     failed: BoolVector,
-    turn: int,
 ) -> None:
     """Take up to `turn` ranges, one after the other, and run all calls on each.
 
     counter: one number, of the next range, which threads share; ranges: begin and end of each;
-    stop: one number, not 0 when no more are wanted; rows: the calls, packed; failed: is set for a
-    range of which a call has failed.
+    stop: one number, not 0 when no more are wanted; oldest: one number: of a batch that the thread
+    should work for, if it is below `batch`; rows: the calls, packed; failed: is set for a range of
+    which a call has failed.
     """
     for _ in range(turn):
+        if oldest[0] < batch:
+            return
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:
             return

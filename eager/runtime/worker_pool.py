@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 Task: TypeAlias = Callable[[int, int], None]
+_NO_BATCH: Final = 1 << 62
 
 
 class _Job:
@@ -51,6 +52,7 @@ class _Job:
         self.waiting = deque(ranges)
         """The ranges that no thread has taken. Threads may not share an iterator: in free-threaded
         Python two of them could get the same range."""
+        self.batch = tracing.batch_of_thread()
         self.unfinished = len(ranges)
         self.errors: list[tuple[int, BaseException]] = []
         self.given_up = False
@@ -66,10 +68,13 @@ class _Job:
     def work(self) -> None:
         recording, began, done, waiting = tracing.active, 0, 0, self.waiting
         while waiting:
+            self.pool.help_older(self.batch)
             try:
                 begin, end = waiting.popleft()
             except IndexError:  # another thread has taken the last one
                 break
+            if not waiting:
+                self.pool.taken(self)
             if recording is not None:
                 began = recording.now()
             try:
@@ -117,7 +122,8 @@ class WorkerPool:
     """`num_threads` threads, the calling one included: one fewer is started, on first use.
 
     dedicated: the calling thread only waits, and as many threads are started. Then several threads
-    may call: the work of one fills the gaps that the other leaves.
+    may call: the work of one fills the gaps that the other leaves. Calls for an older batch come
+    first, between two ranges of a younger one: its next call is made the sooner.
     cpus: the core that each thread runs on; that of the calling one only in `pinned` blocks.
     """
 
@@ -131,6 +137,10 @@ class WorkerPool:
         self.cpus = cpus
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._open: list[_Job] = []
+        """The jobs of a dedicated pool with ranges that no thread has taken."""
+        self.oldest = np.full(1, _NO_BATCH, np.int64)
+        """The number of the oldest batch that has such a job, for loops in compiled code."""
         # A pool may be closed by the garbage collector, in the thread that is starting it.
         self._lock = threading.RLock()
         self._closed = False
@@ -159,9 +169,7 @@ class WorkerPool:
             return
         if not self._threads:
             self._start()
-        job = _Job(task, ranges, self)
-        for _ in range(min(len(self._threads), len(ranges) - (not self.dedicated))):
-            self._jobs.put(job)
+        job = self._hand_out(task, ranges)
         if not self.dedicated:
             job.work()
         job.wait()
@@ -175,10 +183,34 @@ class WorkerPool:
         if not ranges or not self._threads:
             self.run(task, ranges)
             return _waited
+        return self._hand_out(task, ranges).wait
+
+    def _hand_out(self, task: Task, ranges: Sequence[tuple[int, int]]) -> _Job:
+        """Have the threads begin with a job."""
         job = _Job(task, ranges, self)
-        for _ in range(min(len(self._threads), len(ranges))):
+        if self.dedicated:
+            with self._lock:
+                self._open.append(job)
+                self.oldest[0] = min(int(self.oldest[0]), job.batch)
+        for _ in range(min(len(self._threads), len(ranges) - (not self.dedicated))):
             self._jobs.put(job)
-        return job.wait
+        return job
+
+    def taken(self, job: _Job) -> None:
+        """All ranges of a job were taken."""
+        if self.dedicated:
+            with self._lock:
+                self._open = [one for one in self._open if one is not job]
+                self.oldest[0] = min([one.batch for one in self._open], default=_NO_BATCH)
+
+    def help_older(self, batch: int) -> None:
+        """Called by a thread that works for a batch: work for an older one first, if there is
+        one."""
+        if self.oldest[0] < batch:
+            with self._lock:
+                job = min(self._open, key=lambda one: one.batch, default=None)
+            if job is not None and job.batch < batch:
+                job.work()
 
     def _start(self) -> None:
         with self._lock:

@@ -56,6 +56,7 @@ _NOT_THE_USER = (
     "gradiva.display",
     "gradiva.plugin",
     "gradiva.serve",
+    "gradiva.convert",
     "tqdm",
     "contextlib",
     "numpy.",  # np.mean(symbol) asks the symbol for data

@@ -25,6 +25,11 @@ place = threading.local()
 """What the calling thread works for: `batch`, counted from the pipeline's first, and `operator`."""
 
 
+def batch_of_thread() -> int:
+    """The number of the batch that the calling thread works for; 0 outside of pipelines."""
+    return getattr(place, "batch", 0)
+
+
 class Event(NamedTuple):
     """phase: "X" for what takes time, "C" for a count; begin, end: in nanoseconds."""
 

@@ -26,7 +26,7 @@ FIELDS = {
     ),
     "Images: mixing and random erasing": ("mixing", "image.random_erasing"),
     "Images: geometry": ("image.warp", "transforms"),
-    "Images: color and intensity": ("image.color", "image.enhance"),
+    "Images: color and intensity": ("image.color", "image.enhance", "image.albumentations"),
     "Images: filters and noise": ("image.filter", "noise"),
     "Audio": ("audio", "decoders.audio"),
     "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),

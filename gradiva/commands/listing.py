@@ -25,8 +25,8 @@ __all__ = ["add_arguments", "coverage_lines", "run"]
 _PARTS = frozenset(
     (
         *("brightness_of_tensors", "gray_of_tensors", "hue_of_tensors", "saturation_of_tensors"),
-        *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
-        *("composed_warp", "patch_blocks", "patch_grid", "patch_rows", "scheduled"),
+        *("composed_warp", "jitter_colors", "normalize_by_numbers", "normalize_pixels"),
+        *("pad_channels", "patch_blocks", "patch_grid", "patch_rows", "random_window", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
         *("targets.bent_points", "targets.bent_polygons", "targets.frames", "targets.keypoints"),
         *("targets.masks", "targets.past", "targets.polygons"),

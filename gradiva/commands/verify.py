@@ -1,5 +1,6 @@
 """`gradiva verify`: whether the readers of a pipeline deliver each sample once in each
-epoch, over all processes, and how well they shuffle. Only their orders are run: nothing is read."""
+epoch, over all processes, and how well they shuffle; and whether that holds when a training is
+resumed with other numbers of trainers and workers. Only their orders are run: nothing is read."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.graph.graph import Node, Opaque
+from gradiva.commands.coverage import Change, Numbers, epochs_of, parse_changes
 from gradiva.commands.graph import find_graph
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.ops.readers.core.progress import counted
 from gradiva.ops.readers.core.source import SourceOperator
+from gradiva.ops.readers.sampling.sampling_arguments import SHARDINGS
+from gradiva.ops.readers.sharding.shard_schedule import LastBatchPolicy
 
 __all__ = ["add_arguments", "run"]
 
@@ -30,6 +34,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=3, help="how many epochs are tried")
     parser.add_argument("--batch-size", type=int, default=1, help="of each process")
     parser.add_argument("--seed", type=int, default=0, help="of readers that have none")
+    parser.add_argument(
+        "--workers", type=int, help="how many worker processes each of them has; 0 for none"
+    )
+    parser.add_argument(
+        "--resume",
+        action="append",
+        default=[],
+        metavar="EPOCH:STEP[:WORLDxWORKERS]",
+        help="interrupt the training in this epoch after so many steps, and resume it, with other "
+        "numbers if they are given; may be repeated",
+    )
+    parser.add_argument(
+        "--sharding",
+        choices=SHARDINGS,
+        help="for --workers and --resume; by default interleaved, as iterators read",
+    )
+    parser.add_argument(
+        "--last-batch",
+        choices=[policy.name.lower() for policy in LastBatchPolicy],
+        default="partial",
+        help="the policy for the last step of an epoch, for --workers and --resume",
+    )
+    parser.add_argument(
+        "--global-batch",
+        type=int,
+        help="samples of a step of all trainers, where that is the same for all numbers of them",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
             raise OperatorValueError(
                 operator="verify", argument=name, expected="1 or more", got=getattr(options, name)
             )
+    changes = _changes(options)
     graph = find_graph(options.file)
     readers = [node for node in graph.nodes if isinstance(node.operator, SourceOperator)]
     good = True
@@ -48,7 +80,10 @@ def run(options: argparse.Namespace) -> int:
         if not plans:
             print(f"{name}: its samples have no numbers, nothing can be said")
             continue
-        good &= _verify(name, plans, options)
+        if changes is None:
+            good &= _verify(name, plans, options)
+        else:
+            good &= _verify_changes(name, plans[0], changes, options)
     if not readers:
         print("There is no reader in this pipeline.")
     return int(not good)
@@ -93,13 +128,72 @@ def _verify(name: str, plans: Sequence[Any], options: argparse.Namespace) -> boo
     return good
 
 
-def _times(missing: np.ndarray[Any, Any], again: np.ndarray[Any, Any]) -> str:
+def _changes(options: argparse.Namespace) -> list[Change] | None:
+    """The changes of the training; None for the check of one number of processes. Raises
+    OperatorValueError."""
+    asked = [options.workers, options.resume, options.sharding, options.global_batch]
+    if not any(one is not None and one != [] for one in asked):
+        return None
+    for name, value, least in (
+        ("--workers", options.workers, 0),
+        ("--global-batch", options.global_batch, 1),
+    ):
+        if value is not None and value < least:
+            raise OperatorValueError(
+                operator="verify", argument=name, expected=f"{least} or more", got=str(value)
+            )
+    return parse_changes(options.resume, Numbers(options.world, options.workers or 0))
+
+
+def _verify_changes(
+    name: str, plan: Any, changes: list[Change], options: argparse.Namespace
+) -> bool:
+    """Run the epochs of a training with changes, and print a table of what was read."""
+    sharding = options.sharding or "interleaved"
+    count = max([options.epochs, *(change.epoch + 1 for change in changes)])
+    found = epochs_of(
+        plan,
+        options.batch_size,
+        count,
+        Numbers(options.world, options.workers or 0),
+        changes,
+        LastBatchPolicy[options.last_batch.upper()],
+        sharding,
+        options.global_batch,
+    )
+    print(f"{name}: {plan.whole().length(0)} samples, {sharding} shards")
+    print("  epoch  trainers  workers    steps       from         to  samples")
+    good = True
+    for epoch in counted(found, name):
+        for phase in epoch.phases:
+            places = (phase.begin, phase.end) if sharding == "interleaved" else ("-", "-")
+            row = epoch.number, *phase.numbers, phase.steps, *places
+            widths = zip((7, 9, 8, 8, 10, 10), row, strict=True)
+            cells = [f"{value:>{width}}" for width, value in widths]
+            print(f"{' '.join(cells)} {len(phase.positions):>8}")
+        repeats = f", {epoch.repeats} repeats" if epoch.repeats else ""
+        left = f", but {len(epoch.left_out)} left out at the end" if len(epoch.left_out) else ""
+        print(f"    {_times(epoch.missing, epoch.doubled, 'position')}{left}{repeats}")
+        for problem in epoch.problems:
+            print(f"    {problem}")
+        good &= epoch.good
+    print(f"  {'each position once in all epochs' if good else 'VIOLATED'}")
+    if not good and sharding == "contiguous" and changes:
+        print(
+            "  Shards one after the other go on with the numbers that an epoch was begun with; "
+            'sharding="interleaved" with any.'
+        )
+    return good
+
+
+def _times(missing: np.ndarray[Any, Any], again: np.ndarray[Any, Any], what: str = "sample") -> str:
     found = []
-    for numbers, what in ((missing, "missing"), (again, "more than once")):
+    for numbers, how in ((missing, "missing"), (again, "more than once")):
         if len(numbers):
             some = ", ".join(map(str, numbers[:5].tolist()))
-            found.append(f"{len(numbers)} samples {what} ({some}{', ...' * (len(numbers) > 5)})")
-    return "; ".join(found) or "each sample once"
+            more = ", ..." * (len(numbers) > 5)
+            found.append(f"{len(numbers)} {what}s {how} ({some}{more})")
+    return "; ".join(found) or f"each {what} once"
 
 
 def _range(values: Sequence[int]) -> str:

@@ -14,6 +14,9 @@ ALIASES = {
     **{f"gradiva.{name}": f"{_DALI}.{name}" for name in _OWN},
     "gradiva.auto_aug.core.decorator": "gradiva.auto_aug.decorator",
     "gradiva.auto_aug.core.policy": "gradiva.auto_aug.policy",
+    "gradiva.experimental.torchvision.functional": (
+        f"{_DALI}.experimental.torchvision.v2.functional"
+    ),
     "gradiva.fn._old_functions": f"{_DALI}.old_functions",
     "gradiva.fn._old_names": f"{_DALI}.old_names",
     "gradiva.namespaces": _DALI,

@@ -230,6 +230,7 @@ class _ItemsForLoop:
 
     name = "external_source"
     names = None
+    described = None
     any_thread = False
 
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:

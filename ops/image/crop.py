@@ -146,6 +146,19 @@ def _cases() -> list[op.Case]:
         ),
         op.case("parts of the extent", images, crop=(0.5, 0.5)).value_error("pixels; `slice`"),
         op.case("nothing given", images).equals([images.at(i) for i in range(3)]),
+        op.case("half to even", images, crop=(3, 3), rounding="torchvision")
+        .equals([images.at(0)[2:5, 2:5], images.at(1)[1:4, 1:4], images.at(2)[3:6, 0:3]])
+        .no_oracle(),
+        op.case(
+            "equal parts",
+            images,
+            crop=(4, 4),
+            rounding="equal",
+            crop_pos_y=[0, 0.4, 0.99],
+            crop_pos_x=[0.3, 0.5, 1.0],
+        )
+        .equals([images.at(0)[0:4, 1:5], images.at(1)[0:4, 1:5], images.at(2)[5:9, 0:4]])
+        .no_oracle(),
         op.case("CHW", planes, crop=(2, 2)).equals(
             [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]
         ),

@@ -18,6 +18,7 @@ LAYOUTS: Final = (
 DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
+_ROUNDINGS: Final = ("round", "truncate", "torchvision", "equal")
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 
@@ -31,7 +32,10 @@ class CropWindow(TypedDict, total=False):
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
-        rounding: the rounding of that start: "round" (half away from zero) or "truncate".
+        rounding: the rounding of that start: "round" (half away from zero), "truncate", or
+            "torchvision", as its CenterCrop: half to even, and toward zero where the window is
+            larger than the sample. "equal" makes all starts as likely, for positions that are drawn
+            uniformly: the whole part of position * (extent - size + 1).
     """
 
     crop: op.FloatsArg | None
@@ -73,16 +77,18 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
 
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
     integers; one that is 0, negative or not given means the full extent. The anchor is
-    pos * (extent - size) in float64, rounded half away from zero ("round") or toward zero
-    ("truncate"); it is negative where the window is larger than the sample. The depth is the D
-    axis or, without one, the F axis; in layouts with neither it is ignored.
+    pos * (extent - size) in float64, rounded half away from zero ("round"), toward zero
+    ("truncate"), or half to even if it is not negative ("torchvision"); "equal" divides the
+    positions evenly among the starts from 0 to extent - size. The anchor is negative where the
+    window is larger than the sample. The depth is the D axis or, without one, the F axis; in
+    layouts with neither it is ignored.
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
     values = call.arguments
     rounding = values["rounding"]
-    if rounding not in ("round", "truncate"):
-        raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
+    if rounding not in _ROUNDINGS:
+        raise op.wrong_value("rounding", f"one of {', '.join(_ROUNDINGS)}", repr(rounding))
     sizes = _sizes(values)
     anchors = np.zeros(shapes.shape, np.int64)
     windows = shapes.copy()
@@ -100,6 +106,12 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
         whole = np.trunc(exact)
         if rounding == "round":
             whole += np.copysign((np.abs(exact - whole) >= 0.5).astype(np.float64), exact)
+        elif rounding == "torchvision":
+            whole = np.where(exact > 0, np.rint(exact), whole)
+        elif rounding == "equal":
+            room = shapes[:, axis] - windows[:, axis]
+            starts = np.minimum(np.floor(position * (np.abs(room) + 1.0)), np.abs(room))
+            whole = np.copysign(starts, room)
         anchors[:, axis] = whole.astype(np.int64)
     return anchors, windows
 

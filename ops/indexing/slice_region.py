@@ -259,6 +259,8 @@ def _argument(given: SupportsGet, name: str, along: op.Int64Array) -> Array | No
         rows = given[title]
         if rows is None:
             continue
+        if not len(along):  # a batch of no samples does not say how many numbers each has
+            return np.empty(along.shape)
         if rows.shape[1] not in (1, along.shape[1]):
             raise op.wrong_value(title, f"1 or {along.shape[1]} numbers", rows.shape[1])
         wide = np.broadcast_to(rows, along.shape)

@@ -24,7 +24,7 @@ from gradiva.ops.readers.core.source import (
 from gradiva.ops.readers.core.table import Table
 from gradiva.ops.readers.sampling.checks import as_weights
 from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
-from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, order_of
+from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, Sharding, order_of
 
 from .mixed_order import MixedOrder, normalized
 from .mixed_table import MixedTable
@@ -33,7 +33,14 @@ from .table_source import TableSource, table_openers
 
 __all__ = ["Mix", "mix", "mixed"]
 
-_ALONE = ("pad_last_batch", "bucket", "with_index")
+_ALONE: dict[str, Any] = {
+    "pad_last_batch": False,
+    "bucket": None,
+    "with_index": False,
+    "num_shards": 1,
+    "sharding": "contiguous",
+}
+"""What belongs to the mixture, and what its readers have then."""
 
 
 class Readers(ValueEqual):
@@ -58,13 +65,12 @@ class Readers(ValueEqual):
                     "readers", "readers of files", f"{operator.name} as reader {number}"
                 )
             values = operator.attributes(arguments)
-            wrong = next((name for name in _ALONE if values[name]), None)
-            if wrong is not None or values["num_shards"] != 1:
+            wrong = next((name for name, none in _ALONE.items() if values[name] != none), None)
+            if wrong is not None:
                 raise op.OperatorValueError(
-                    f"`{wrong or 'num_shards'}` belongs to the mixture, not to its readers",
+                    f"`{wrong}` belongs to the mixture, not to its readers",
                     argument="readers",
-                    got=f"reader {number} with {wrong or 'num_shards'}="
-                    f"{values[wrong or 'num_shards']}",
+                    got=f"reader {number} with {wrong}={values[wrong]}",
                 )
             self.operators.append(operator)
             self.arguments.append({**values, "seed": arguments.get("seed")})
@@ -174,6 +180,7 @@ def mix(
     shard_id: int = 0,
     stick_to_shard: bool = False,
     pad_last_batch: bool = False,
+    sharding: Sharding = "contiguous",
     lazy_init: bool = False,
     read_ahead: bool = False,
     prefetch_queue_depth: int = 1,
@@ -200,6 +207,7 @@ def mix(
         stick_to_shard: keep to this part, instead of moving to the next one at each epoch.
         pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
             last batch is full.
+        sharding: how the parts lie in an epoch: "contiguous" or "interleaved", as of other readers.
         lazy_init: look for the data at the first read.
         read_ahead: ask the system to fetch the data of the next `prefetch_queue_depth` batches.
         prefetch_queue_depth: with `read_ahead`, of how many batches the data are fetched.

@@ -10,9 +10,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.ops.storage.storage import Storage
 
-from .sampling.sampling_arguments import BucketLike, SamplerLike, Weights
+from .sampling.sampling_arguments import BucketLike, SamplerLike, Sharding, Weights
 
 OWN = (
+    "sharding",
     "sampler",
     "weights",
     "epoch_size",
@@ -60,6 +61,7 @@ StorageOptions: TypeAlias = Annotated[
     shard_id=0,
     stick_to_shard=False,
     pad_last_batch=False,
+    sharding="contiguous",
     lazy_init=False,
     read_ahead=False,
     prefetch_queue_depth=1,
@@ -84,6 +86,11 @@ class ReaderArguments(TypedDict, total=False):
         stick_to_shard: keep to this part, instead of moving to the next one at each epoch.
         pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
             last batch is full.
+        sharding: how the parts lie in an epoch. "contiguous" (default): one after the other.
+            "interleaved": step t of all readers takes the next `num_shards` batches of the epoch's
+            order, of which this one takes number `shard_id`. Then a state is the same for all
+            readers, and is continued with any `num_shards`. An epoch ends with a smaller batch, or
+            a full one with `pad_last_batch`. See `docs/scale.md`.
         lazy_init: look for the data only when it is first read.
         read_ahead: ask the system to fetch the data of the next `prefetch_queue_depth` batches.
         prefetch_queue_depth: with `read_ahead`, of how many batches the data are fetched.
@@ -92,7 +99,8 @@ class ReaderArguments(TypedDict, total=False):
         skip_cached_images: without effect, since there is no decoder cache.
         tensor_init_bytes: without effect, since buffers have the size of the data.
         storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
-            bucket. A pipeline with it cannot be stored. Secrets belong in the environment.
+            bucket; for buckets, obstore takes the usual ones, see `docs/readers.md`. A pipeline
+            with it cannot be stored. Secrets belong in the environment.
         read_ahead_bytes: for data behind URLs, how many bytes may be fetched ahead and wait in
             memory; by default `GRADIVA_STORAGE_READ_AHEAD`, or 256 MiB. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the
@@ -119,6 +127,7 @@ class ReaderArguments(TypedDict, total=False):
     shard_id: int
     stick_to_shard: bool
     pad_last_batch: bool
+    sharding: Sharding
     lazy_init: bool
     read_ahead: bool
     prefetch_queue_depth: int

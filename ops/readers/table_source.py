@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.provenance import Progress
 from gradiva.ops.readers.core.cursor import Cursor, PlanProgress
 from gradiva.ops.readers.core.order import Order
 from gradiva.ops.readers.core.plan import PADDING, Plan, ShardedPlan
-from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
+from gradiva.ops.readers.core.source import EpochPart, SamplesAgain, Source, SourceOperator
 from gradiva.ops.readers.core.table import Records, Table, column
 
 from .ahead import BegunAhead, RemoteAhead
@@ -28,6 +30,11 @@ from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
 from .sampling.sizes import sizes_of
+
+if TYPE_CHECKING:
+    from .sharding import interleaved as sharing
+else:  # for few programs
+    sharing = lazy_module("gradiva.ops.readers.sharding.interleaved")
 
 __all__ = ["TableSource", "opens_table", "table_openers"]
 
@@ -101,6 +108,8 @@ class TableSource(Source):
             plan = sharded(given, len(table), self._seed, order)
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
+            if given["sharding"] == "interleaved":
+                plan = sharing.of_reader(plan, given, self.nominal)
             self._reads = reads = OriginReads(self, table, self._operator, given)
             self._opened = table, Cursor(plan)
             if table.storage is not None:
@@ -130,6 +139,37 @@ class TableSource(Source):
     def whole_length(self, epoch: int) -> int:
         plan = self._cursor.plan
         return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
+
+    @property
+    def shared_steps(self) -> sharing.InterleavedPlan | None:
+        plan = self._cursor.plan
+        shares = isinstance(plan, ShardedPlan) and plan.shares_steps
+        return cast("sharing.InterleavedPlan", plan) if shares else None
+
+    def share_steps(self, share: Any = None, policy: Any = None) -> None:
+        if self._arguments["stick_to_shard"]:
+            raise _no_shard_of_its_own()
+        cursor, now = self._cursor, self.shared_steps
+        place = cursor.plan.told(cursor.epoch, cursor.index)
+        if now is None:
+            assert isinstance(cursor.plan, ShardedPlan)
+            now = sharing.of_reader(cursor.plan, self._arguments, self.nominal)
+        cursor.plan, cursor.index = sharing.interleaved(
+            now.common,
+            now.share if share is None else share,
+            now.policy if policy is None else policy,
+            self.nominal or now.count,
+        ).placed(cursor.epoch, place)
+        self._counted = ({}, {})
+
+    def go_to(self, epoch: int, place: int, turn: int = 0) -> None:
+        cursor = self._cursor
+        cursor.plan, cursor.index = cursor.plan.placed(epoch, place, turn)
+        cursor.epoch = epoch
+
+    def expect(self, batch_size: int) -> None:
+        if self._opened is not None and self.shared_steps is not None:
+            self._cursor.fit(batch_size)
 
     def begin(self, count: int) -> None:
         if self._opened is not None and self._ahead is not None:
@@ -164,8 +204,12 @@ class TableSource(Source):
             )
         place = epoch, position, position + 1
         count = self.nominal or 1
+        self.expect(count)
         begin = self._cursor.plan.batch_of(epoch, position, count, self.across)
         progress = self._progress(begin, count)
+        if self.shared_steps is not None:
+            step = self.shared_steps.step_of(epoch, position)
+            progress = progress if step is None else progress.in_epoch(step)
         return self._load(plan.indices(*place), plan.positions(*place), progress, pool)
 
     def read_part(self, part: EpochPart, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
@@ -175,6 +219,16 @@ class TableSource(Source):
         progress = self._progress((part.epoch, part.start), part.stop - part.start, own)
         return self._load(own.indices(*place), own.positions(*place), progress, pool)
 
+    def read_again(self, samples: SamplesAgain, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        indices, count = samples.indices, len(self._open()[0])
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < count:
+            raise op.OperatorValueError(
+                "the data set has no such sample",
+                expected=f"numbers from 0 to {count - 1}",
+                got=f"{int(indices.min())} to {int(indices.max())}",
+            )
+        return self._load(indices, samples.positions, samples.progress, pool)
+
     def plans(self, world: int) -> list[Plan]:
         return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
 
@@ -182,7 +236,7 @@ class TableSource(Source):
         self,
         indices: op.Int64Array,
         positions: op.Int64Array,
-        progress: PlanProgress,
+        progress: Progress,
         pool: op.WorkerPool,
         batch_size: int = 0,
     ) -> tuple[op.Batch, ...]:
@@ -263,14 +317,16 @@ class TableSource(Source):
 
     def batches(self, epoch: int, batch_size: int) -> int | None:
         cursor = self._cursor
-        found = cursor.plan.for_batches(batch_size, cursor.index)
+        found = cursor.plan.fitted(batch_size, cursor.epoch, cursor.index)[0]
         return found.batches(epoch, batch_size) if found.bucketed else None
 
     def bucket(self, bucket: Any) -> None:
         table, cursor = self._open()
         plan = cursor.plan
         assert isinstance(plan, ShardedPlan)
-        if isinstance(plan, BucketPlan) and plan.bucket == bucket:
+        shared = self.shared_steps
+        known = plan if shared is None else shared.common
+        if isinstance(known, BucketPlan) and known.bucket == bucket:
             return
         if cursor.index:
             raise op.OperatorValueError(
@@ -278,10 +334,15 @@ class TableSource(Source):
             )
         self._counted = ({}, {})
         plain = sharded(self._arguments, len(table), plan.seed, plan.order)
-        cursor.plan = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
+        found = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
+        cursor.plan = found
+        if shared is not None:
+            common = sharing.whole_of(found)
+            cursor.plan = sharing.interleaved(common, shared.share, shared.policy, shared.count)
 
     def most_at_once(self) -> int | None:
-        plan = self._cursor.plan
+        shared = self.shared_steps
+        plan = self._cursor.plan if shared is None else shared.common
         if not isinstance(plan, BucketPlan):
             return None
         bucket = plan.bucket
@@ -346,8 +407,19 @@ def with_column(records: Records, more: op.Batch, where: op.Provenance) -> Recor
     return Records((*records.columns, more), records.failures, names)
 
 
+def _no_shard_of_its_own() -> op.OperatorValueError:
+    return op.OperatorValueError(
+        "readers that share each step of an epoch have no shard of their own to keep to",
+        argument="stick_to_shard",
+        expected="False; or sharding='contiguous'",
+        got="True",
+    )
+
+
 def _refuse(given: dict[str, Any], container: bool) -> None:
     """Raise OperatorValueError for arguments that exclude each other."""
+    if given["sharding"] == "interleaved" and given["stick_to_shard"]:
+        raise _no_shard_of_its_own()
     if given["random_shuffle"] and given["shuffle_after_epoch"] and not container:
         raise op.OperatorValueError(
             "`random_shuffle` and `shuffle_after_epoch` cannot be used together"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING
 
 from gradiva.eager.support.lazy_import import lazy_module
@@ -23,6 +24,10 @@ _PASSING = frozenset(
 )
 
 
+_EXPIRED = re.compile(r"expired|TokenRefreshRequired|InvalidToken", re.IGNORECASE)
+"""What services say of credentials that are no longer valid; some of it with the status 400."""
+
+
 class StorageError(OSError):
     """An object cannot be read. The text says why, and what to do."""
 
@@ -35,6 +40,15 @@ class CutError(Exception):
     """Fewer bytes came than were requested."""
 
 
+class StatusError(Exception):
+    """The server refuses. explained: whether the message is more than the name of the status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}, message={message!r}")
+        self.status, self.message = status, message
+        self.explained = False
+
+
 def changed(expected: str, got: str) -> ObjectChangedError:
     """The error for an object that has changed."""
     return ObjectChangedError(
@@ -42,7 +56,7 @@ def changed(expected: str, got: str) -> ObjectChangedError:
     )
 
 
-def _status(error: BaseException) -> int | None:
+def status_of(error: BaseException) -> int | None:
     """The HTTP status in an error of any library."""
     for name in ("status", "code", "status_code"):
         found = getattr(error, name, None)
@@ -53,7 +67,7 @@ def _status(error: BaseException) -> int | None:
 
 def passes(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
-    status = _status(error)
+    status = status_of(error)
     if status is not None and 100 <= status < 600:
         return status >= 500 or status in _TRIED_AGAIN
     if isinstance(error, StorageError | ValueError):
@@ -74,8 +88,8 @@ def describe_failure(error: BaseException, tries: int) -> str:
     below = error.__cause__
     if isinstance(error, FileNotFoundError) and below is not None:
         # fsspec turns any answer into this error; the answers of S3 have no status.
-        cause = below if passes(error) or _status(below) is not None else error
-    status = _status(cause)
+        cause = below if passes(error) or status_of(below) is not None else error
+    status = status_of(cause)
     if isinstance(cause, TimeoutError | asyncio.TimeoutError):
         what = "the server does not answer"
     elif status is not None:
@@ -84,7 +98,10 @@ def describe_failure(error: BaseException, tries: int) -> str:
         what = str(cause) or type(cause).__name__
     if isinstance(cause, FileNotFoundError) or status == 404:
         return "there is no such object" + (f" ({what})" if status else "")
-    if status in (401, 403) or isinstance(cause, PermissionError):
+    refused = status in (401, 403) or isinstance(cause, PermissionError)
+    if (refused or status == 400) and _EXPIRED.search(what):
+        return f"{what}: renew the credentials"
+    if refused:
         return f"{what}: check the credentials, and `storage_options`"
     if passes(error):
         return f"{what}, after {tries} tries: try again later, or copy the data to a disk"

@@ -55,7 +55,10 @@ class Expected:
         if status not in (200, 206):
             return
         self.partial, self.whole = status == 206, status == 200
-        size = _size(status, headers)
+        self.tell(_size(status, headers), headers)
+
+    def tell(self, size: int | None, headers: Any) -> None:
+        """What an answer says of the object. Raises ObjectChangedError."""
         if self.size is not None and size is not None and size != self.size:
             raise changed(f"of {self.size} bytes", f"of {size}")
         self.size = size if self.size is None else self.size

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from .errors import CutError
+from .errors import CutError, StatusError
 from .ranges import LARGEST
 
 _HEAD: Final = 1 << 16
@@ -22,14 +22,6 @@ _FIRST: Final = 1 << 11
 """Bytes that are read with the head where the body is known to be larger: they are copied to their
 place. Of a body whose size is guessed, `LARGEST`, all may come with the head."""
 _STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ?([^\r\n]*)\r\n")
-
-
-class StatusError(Exception):
-    """The server refuses."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{status}, message={message!r}")
-        self.status, self.message = status, message
 
 
 class Headers(dict[str, str]):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .errors import CutError
+from .errors import CutError, StatusError
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,7 +74,7 @@ class PlainHttp:
             connection, used = await self._connected(server)
             try:
                 return await self._asked(server, connection, request)
-            except http_connection.StatusError as error:
+            except StatusError as error:
                 if error.status == 404:
                     raise FileNotFoundError(url) from error
                 raise
@@ -110,7 +110,7 @@ class PlainHttp:
             if isinstance(result, CutError | ConnectionError) and not connection.began:
                 self._drop_idle(server)
                 result = None
-            elif isinstance(result, http_connection.StatusError) and result.status == 404:
+            elif isinstance(result, StatusError) and result.status == 404:
                 result = FileNotFoundError(url)
             done(result)
 

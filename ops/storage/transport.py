@@ -1,5 +1,5 @@
-"""Requests for objects: by fsspec, with a time limit, sent again where that helps. An object that
-is another one than it was is an error.
+"""Requests for objects: by obstore or fsspec, with a time limit, sent again where that helps. An
+object that is another one than it was is an error.
 
 All of it are coroutines of the loop in which fsspec runs its own.
 """
@@ -17,20 +17,30 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.lazy_import import can_import, lazy_module
 
-from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
+from .errors import (
+    CutError,
+    ObjectChangedError,
+    StorageError,
+    changed,
+    describe_failure,
+    passes,
+    status_of,
+)
 from .facts import Checks, Entry, ObjectFacts, facts_of
 from .http_checks import Expected, get_client, http_range
 from .http_folders import folder_links
-from .loop import storage_loop
+from .loop import InThread, storage_loop
 from .plain_http import PlainHttp
 from .ranges import LARGEST, Data
-from .urls import scheme_of, shown
+from .urls import ODD_NAMES, place_of, scheme_of, service_of, shown
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent import futures
+
+    from .buckets import store
 
     aiohttp: Any
     fsspec: Any
@@ -39,6 +49,7 @@ else:
     asyncio = lazy_module("asyncio")
     futures = lazy_module("concurrent.futures")
     fsspec = lazy_module("fsspec")
+store = lazy_module("gradiva.ops.storage.buckets.store")
 
 __all__ = ["Beginning", "Transport", "transport_of"]
 
@@ -51,6 +62,8 @@ _WHOLE: Final = 10
 """A request may take that many times what may pass without a byte."""
 _PIECES: Final = 1 << 10
 """Answers in which a range may come."""
+_REQUESTS: Final = 192
+"""Requests that obstore runs at once, each in a thread: as many as `Fetcher` begins."""
 _PACKAGES: Final = {
     "s3": "s3fs",
     "s3a": "s3fs",
@@ -72,46 +85,52 @@ class Beginning(NamedTuple):
 
 
 class Transport:
-    """The file systems behind URLs. options: for fsspec; timeout: seconds without a byte."""
+    """The file systems behind URLs. options: for them; timeout: seconds without a byte."""
 
     def __init__(self, options: dict[str, Any], timeout: float) -> None:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
+        self._refused: set[str] = set()
+        """Places that credentials were refused for: new ones may be in the environment by now."""
         self._checks: dict[str, Checks] = {}
         self._plain = None if options else PlainHttp(timeout)
         self._untold: set[str] = set()
         """Servers whose answers do not say which object they are of."""
         self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
+        self._requests = futures.ThreadPoolExecutor(_REQUESTS, "gradiva-buckets")
         self.loop = storage_loop()
 
     def prepare(self, url: str) -> None:
         """Make the file system of a URL, in a thread that is not the loop's. Raises
         OperatorRuntimeError for a package that is missing, OperatorValueError for options."""
-        key = _place(url)
-        if key not in self._systems:
-            scheme = scheme_of(url)
-            try:
-                self._systems[key] = self._opened(url, scheme)
-            except ImportError as error:
-                package = _PACKAGES.get(scheme)
-                hint = f"{package}: pip install {package}" if package else f"a package: {error}"
-                raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
-            except GradivaError:
-                raise
-            except (TypeError, ValueError, OSError) as error:
-                raise OperatorValueError(
-                    f"{shown(url)} cannot be reached: {error}", argument="storage_options"
-                ) from error
+        self._prepare(url, place_of(url))
+
+    def _prepare(self, url: str, place: str) -> None:
+        known, _ = self._systems.get(place, (None, ""))
+        if known is not None and (place not in self._refused or not _is_store(known)):
+            return
+        self._refused.discard(place)
+        scheme, service = scheme_of(url), service_of(place)
+        try:
+            found = None
+            if service is not None and not place.endswith(ODD_NAMES):
+                found = store.store_of(url, self._options, self._timeout, known)
+            self._systems[place] = self._opened(url, scheme) if found is None else (found, "")
+        except ImportError as error:
+            raise OperatorRuntimeError(
+                f"paths with {scheme}:// need {_missing(url, error)}"
+            ) from error
+        except GradivaError:
+            raise
+        except (TypeError, ValueError, OSError) as error:
+            raise OperatorValueError(
+                f"{shown(url)} cannot be reached: {error}", argument="storage_options"
+            ) from error
 
     def _opened(self, url: str, scheme: str) -> tuple[Any, str]:
         """A file system, and the path in it. Raises what fsspec and its like raise."""
         options = {"use_listings_cache": False, "skip_instance_cache": True, **self._options}
-        try:
-            classes = fsspec.get_filesystem_class
-        except ImportError as error:
-            raise OperatorRuntimeError(
-                "paths with :// need fsspec: pip install 'gradiva[remote]'"
-            ) from error
+        classes = fsspec.get_filesystem_class
         first = url.partition("://")[0].partition("::")[0].lower()
         try:
             kind = classes(first)
@@ -145,11 +164,14 @@ class Transport:
         }
 
     def _at(self, url: str) -> tuple[Any, str]:
-        system, path = self._systems[_place(url)]
+        system, path = self._systems[place_of(url)]
         return system, path if "::" in url else system._strip_protocol(url)
 
     async def _call(self, system: Any, name: str, *args: Any, **facts: Any) -> Any:
         """A function of a file system; TimeoutError if it takes too long."""
+        if _is_store(system):  # it has limits of its own
+            work = functools.partial(getattr(system, name), *args, **facts)
+            return await asyncio.get_running_loop().run_in_executor(self._requests, work)
         if system.async_impl:
             running = getattr(system, f"_{name}")(*args, **facts)
         else:
@@ -177,6 +199,8 @@ class Transport:
                 if number < TRIES and passes(error):
                     await asyncio.sleep(_pause(number, url, where))
                     continue
+                if isinstance(error, PermissionError) or status_of(error) in (400, 401, 403):
+                    self._refused.add(place_of(url))
                 text = f"{describe_failure(error, number)} ({where}{shown(url)})"
                 raise StorageError(text) from error
         raise AssertionError
@@ -198,6 +222,16 @@ class Transport:
         system, path = self._at(url)
 
         async def ask() -> list[dict[str, Any]]:
+            nonlocal system, path
+            try:
+                if _is_store(system):
+                    listed: list[dict[str, Any]] = await self._call(system, "ls", path)
+                    return listed
+            except store.OddNamesError:  # obstore refuses the whole list for one of its names
+                loop, place = asyncio.get_running_loop(), place_of(url) + ODD_NAMES
+                await loop.run_in_executor(self.threads, self._prepare, url, place)
+                system = self._systems[place][0]
+                path = system._strip_protocol(url)
             if not _is_http(system):
                 rows: list[dict[str, Any]] = await self._call(system, "ls", path, detail=True)
                 return rows
@@ -240,7 +274,14 @@ class Transport:
                 raise CutError(f"{len(data)} bytes came")
             return data
 
-        return await self._tried(url, where, ask, failed)
+        try:
+            return await self._tried(url, where, ask, failed)
+        except StorageError as error:
+            if (
+                error.__cause__ is not None and status_of(error.__cause__) == 416
+            ):  # it has become shorter
+                await self._confirm(url, facts)
+            raise
 
     def ask(
         self,
@@ -256,8 +297,10 @@ class Transport:
         done: called with the bytes when they are there, or what went wrong, or the first bytes of a
         larger object, with which those two go on; with None if they are to begin.
         """
-        place = _place(url)
-        if self._plain is None or place in self._untold:
+        place = place_of(url)
+        system, _ = self._systems[place]
+        bucket = _is_store(system)
+        if (self._plain is None and not bucket) or place in self._untold:
             return None
         expected = Expected(*(None, "") if facts is None else (facts.size, facts.version))
         wanted = None if facts is None else end - begin
@@ -274,6 +317,10 @@ class Transport:
                     data = None
             done(data)
 
+        if bucket:
+            read = functools.partial(system.read, system._strip_protocol(url), begin, end, expected)
+            return InThread(read, self._requests, self.loop, over)
+        assert self._plain is not None
         return self._plain.ask(url, begin, end, expected.look, over)
 
     async def read_whole(self, url: str, first: Beginning | Exception | None = None) -> Data:
@@ -296,9 +343,11 @@ class Transport:
         except ObjectChangedError:
             raise
         except StorageError as error:
-            # Where there are no bytes, the first ones cannot be asked for.
-            if isinstance(error.__cause__, FileNotFoundError | PermissionError) or (
-                error.__cause__ is not None and passes(error.__cause__)
+            # Where there are no bytes, the first ones cannot be asked for; obstore asks for all.
+            if (
+                _is_store(system)
+                or isinstance(error.__cause__, FileNotFoundError | PermissionError)
+                or (error.__cause__ is not None and passes(error.__cause__))
             ):
                 raise
             if (await self.facts(url)).size:
@@ -329,6 +378,9 @@ class Transport:
         self, system: Any, path: str, begin: int, end: int, expected: Expected
     ) -> Data:
         """These bytes, or fewer at the end; of a storage that knows no ranges, all bytes."""
+        if _is_store(system):
+            data: Data = await self._call(system, "read", path, begin, end, expected)
+            return data
         if not _is_http(system):
             return bytes(await self._call(system, "cat_file", path, start=begin, end=end))
         found: list[Data] = []
@@ -382,9 +434,19 @@ def _is_http(system: Any) -> bool:
     return getattr(system, "protocol", None) == ("http", "https")
 
 
-def _place(url: str) -> str:
-    """What has a file system of its own: scheme and host or bucket, or a chain."""
-    return url if "::" in url else "/".join(url.split("/", 3)[:3])
+def _missing(url: str, error: ImportError) -> str:
+    """The package that reads a URL, and how it is installed."""
+    scheme, service = scheme_of(url), service_of(url)
+    package = _PACKAGES.get(scheme)
+    if service is not None and not store.has_obstore():
+        return f"obstore: pip install 'gradiva[{service}]' (or {package}: pip install {package})"
+    if not can_import("fsspec"):
+        return "fsspec: pip install 'gradiva[remote]'" + (f" {package}" if service else "")
+    return f"{package}: pip install {package}" if package else f"a package: {error}"
+
+
+def _is_store(system: Any) -> bool:
+    return getattr(system, "protocol", None) == ("obstore",)
 
 
 def _pause(number: int, url: str, where: str) -> float:

@@ -10,6 +10,15 @@ _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*([a-z][a-z0-9+.-]+)://", re.IGNORECA
 """With what fsspec puts in front of it, as in `simplecache::s3://bucket/key`."""
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*", re.DOTALL)
 
+BUCKETS = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gcs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "azure"),
+}
+"""The services whose buckets obstore reads, by scheme; and the names of the extras."""
+_ODD = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
+"""What obstore refuses in keys, or drops, so that they name another object."""
+
 _FORBIDDEN = re.compile(rb"%(?![0-9A-Fa-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]")
 """Bytes that neither a path nor a query can have, and a sign of encoding that encodes nothing."""
 
@@ -40,6 +49,27 @@ def scheme_of(url: str) -> str:
     found = _URL.match(url)
     assert found is not None, url
     return found[1].lower()
+
+
+def place_of(url: str) -> str:
+    """What has a client of its own: scheme and host or bucket; a chain; and of a bucket what has
+    names that obstore does not take."""
+    if "::" in url:
+        return url
+    parts = url.split("/", 3)
+    place = "/".join(parts[:3])
+    if len(parts) > 3 and service_of(url) is not None and _ODD.search(parts[3].removesuffix("/")):
+        return f"{place}{ODD_NAMES}" if parts[3] else place
+    return place
+
+
+ODD_NAMES = "//"
+"""How places for such names end."""
+
+
+def service_of(url: str) -> str | None:
+    """The service of a bucket: "s3", "gcs" or "azure"; None for other URLs."""
+    return BUCKETS.get(url.partition("://")[0].lower())
 
 
 def join(folder: str, name: str) -> str:

@@ -238,6 +238,7 @@ def test_caches_do_not_keep_what_follows_a_schedule(folder: str) -> None:
     assert run(pipeline(folder, without, cache="ram"), 8) == once
 
 
+@pytest.mark.full
 def test_places_of_caches_that_are_chosen(folder: str) -> None:
     """What is before the first schedule may be kept; what follows one is not."""
     once = dynamic(folder, 3, **PADDED)
@@ -375,6 +376,7 @@ def test_other_spellings(folder: str) -> None:
     assert [plain(body(files)) for files, _ in loop] == once[:3]
 
 
+@pytest.mark.full
 @needs_opencv
 def test_the_strength_of_automatic_augmentation(folder: str) -> None:
     strength = gradiva.schedule({0: 1, 2: 9})

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import copy
 import os
 import shutil
 import struct
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,7 +47,8 @@ from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import cache_files, hdf5_heaps, seeds, video_scans, video_units
+from . import cache_files, hdf5_heaps, receipt_lines, seeds, video_scans, video_units
+from .edited_values import edited
 from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
 
@@ -347,36 +347,6 @@ def file_list(data: bytes) -> None:
 # What is said in JSON: bytes as they are, and whole data of which values are replaced.
 
 
-ABSURD: list[Any] = [
-    *(2**63, -(2**63) - 1, 1e308, -1, 0, 1, 3, 0.5, -0.0, "", "1", "x\0", "\ud800", None, True),
-    *([], {}, [[]], [1] * 40, [[1, 2, 3]], {"size": [1, 1], "counts": "0"}, {"a": 1}, 10**400),
-]
-
-
-def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where the values stand."""
-    if path:
-        yield path
-    items: Any = content.items() if isinstance(content, dict) else ()
-    items = enumerate(content) if isinstance(content, list) else items
-    for key, value in items:
-        yield from places(value, (*path, key))
-
-
-def edited(content: Any, data: bytes) -> Any:
-    """The content with a value replaced for every two bytes; `content` itself is lost."""
-    for k in range(0, min(len(data) - 1, 16), 2):
-        found = list(places(content))
-        if not found:
-            break
-        *path, last = found[data[k] * 7919 % len(found)]
-        inner = content
-        for key in path:
-            inner = inner[key]
-        inner[last] = copy.deepcopy(ABSURD[data[k + 1] % len(ABSURD)])
-    return content
-
-
 def coco_values(data: bytes) -> None:
     coco(seeds.as_json(edited(seeds.coco(), data)))
 
@@ -493,6 +463,8 @@ PARSERS: dict[str, Parser] = {
     "checkpoint": Parser(checkpoint, lambda: [checkpoint_text().encode()]),
     "checkpoint_values": Parser(checkpoint_values, seeds.edits),
     "json_state": Parser(json_state, seeds.edits),
+    "receipt": Parser(receipt_lines.read, receipt_lines.lines),
+    "receipt_values": Parser(receipt_lines.values, seeds.edits, compiled=True),
     "pipeline": Parser(stored_pipeline, seeds.pipelines),
     "http_answer": Parser(http_answer, seeds.answers, (StorageError,)),
     "http_page": Parser(http_page, pages, ()),

@@ -34,7 +34,10 @@ KEPT_FILES, KEPT_BYTES = 12, 3000
 """Of the corpus of a parser, in the repository."""
 
 
-WITH_KERNELS = ("cache_files", "image", "jpeg_eighth", "jpeg_window", "small_jpegs", "tar_headers")
+WITH_KERNELS = (
+    *("cache_files", "image", "jpeg_eighth", "jpeg_window", "receipt_values", "small_jpegs"),
+    "tar_headers",
+)
 """`PARSERS` says so, too; it cannot be asked before modules are changed."""
 
 

@@ -269,6 +269,7 @@ def test_imread(fake: SimulatedNvjpeg, tmp_path: Path) -> None:
 # Threads and streams.
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 4])
 def test_threads_of_the_pool(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     with decoding(monkeypatch, slow=True) as fake:

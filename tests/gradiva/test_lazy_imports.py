@@ -54,6 +54,7 @@ def test_gradiva_alone() -> None:
     assert loaded("import gradiva.fn as fn") == BARE | {"gradiva.fn"}
 
 
+@pytest.mark.full
 def test_a_pipeline_without_operators() -> None:
     """None of them is there; of `ops`, what recording itself is made of."""
     found = loaded("from gradiva import fn, pipeline_def, types")
@@ -141,6 +142,7 @@ def test_packages_of_classes_are_the_modules_of_pipeline_mode() -> None:
     assert all(issubclass(made, OperatorClass) for made in classes.values() if "infer" in dir(made))
 
 
+@pytest.mark.full
 def test_threads_get_the_same() -> None:
     """However many ask at once in a fresh process."""
     program = """

@@ -76,6 +76,7 @@ def test_each_way_of_importing(program: str) -> None:
     assert run(f"{program}\nprint(one.__name__)") == "gradiva.compat.dali.class_names"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "program",
     [
@@ -127,6 +128,7 @@ def test_a_folder_of_a_package_that_has_classes_alone(tmp_path: Path) -> None:
     assert found == "Read"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("root", ["gradiva", "nvidia.dali"])
 def test_threads_that_import_one_module_by_two_names(root: str) -> None:
     """They do not wait for each other, and see no unfinished module."""

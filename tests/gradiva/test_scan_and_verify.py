@@ -171,6 +171,7 @@ def test_scan_of_large_images(tmp_path: Path) -> None:
     assert "larger than the limit" in found["larger.pgm"]["problem"]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
 def test_scan_of_names_that_are_no_text(tmp_path: Path) -> None:
     """It runs to its end, also where its output takes no such names, and its list is read."""

@@ -60,6 +60,10 @@ def dataset(file: str, **options: Any) -> IterableDataset:
     return IterableDataset(shuffled, ["label", "noise"], file=file, **options)
 
 
+def contiguous(file: str, **options: Any) -> IterableDataset:
+    return dataset(file, sharding="contiguous", **options)
+
+
 Turn = tuple[list[int], list[float]]
 
 
@@ -89,13 +93,13 @@ def test_without_workers(file: str) -> None:
 @pytest.mark.parametrize("options", [{}, {"persistent_workers": True}])
 def test_workers_read_a_shard_each(file: str, options: dict[str, Any]) -> None:
     """All samples once in an epoch, each epoch in another order, also where workers are new."""
-    loader = DataLoader(dataset(file, num_workers=2), batch_size=None, num_workers=2, **options)
+    loader = DataLoader(contiguous(file, num_workers=2), batch_size=None, num_workers=2, **options)
     assert len(loader) == 8
     found = [turns(loader) for _ in range(2)]
     assert [samples(epoch) for epoch in found] == [list(range(SIZE))] * 2
     assert [len(epoch) for epoch in found] == [8, 8]
     assert found[0] != found[1]
-    begin = dataset(file)
+    begin = contiguous(file)
     begin.set_epoch(1)
     assert turns(DataLoader(begin, batch_size=None, num_workers=2)) == found[1]
 
@@ -150,17 +154,17 @@ def test_a_stateful_loader_goes_on(file: str, workers: int, places: tuple[int, .
 
 
 def test_a_state_by_hand(file: str) -> None:
-    begun = dataset(file)
+    begun = contiguous(file)
     loop = iter(begun)
-    expected = turns(iter(dataset(file)))
+    expected = turns(iter(contiguous(file)))
     for _ in range(2):
         next(loop)
     state = pickle.loads(pickle.dumps(begun.state_dict()))
     assert (state["epoch"], state["batches"], state["finished"]) == (0, 2, False)
-    resumed = dataset(file)
+    resumed = contiguous(file)
     resumed.load_state_dict(state)
     assert turns(iter(resumed)) == expected[2:]
-    other = dataset(file, rank=1, world_size=2)
+    other = contiguous(file, rank=1, world_size=2)
     other.load_state_dict(state)
     with pytest.raises(ValueError, match="expected shard 0 of 1, got shard 1 of 2"):
         next(iter(other))
@@ -204,11 +208,11 @@ def test_no_state_of_what_workers_read(file: str, context: str) -> None:
     next(iter(loader))
     here = iter(data)
     next(here)
-    assert data.state_dict()["batches"] == 1
+    assert data.state_dict()["samples"] == 3
     state = data.state_dict()
     next(iter(loader))
     data.load_state_dict(state)
-    assert data.state_dict()["batches"] == 1
+    assert data.state_dict()["samples"] == 3
 
 
 def test_a_loop_that_is_left(file: str) -> None:
@@ -235,7 +239,7 @@ def test_a_loop_that_is_left(file: str) -> None:
 )
 def test_refusals(file: str, options: Any, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
-        next(iter(dataset(file, **options)))
+        next(iter(contiguous(file, **options)))
 
 
 def test_padding_readers_may_fill(file: str) -> None:
@@ -249,7 +253,8 @@ def test_functions_without_shards(file: str) -> None:
         return fn.readers.file(files=[file])[1]
 
     with pytest.raises(TypeError, match="none called shard_id or num_shards"):
-        IterableDataset(whole, ["label"])
+        IterableDataset(whole, ["label"], sharding="contiguous")
+    assert len(list(IterableDataset(whole, ["label"]))) == 1
     with pytest.raises(TypeError, match="a function made by pipeline_def"):
         IterableDataset(whole(), ["label"])
 
@@ -258,7 +263,13 @@ def test_functions_without_shards(file: str) -> None:
         return fn.readers.file(files=[file] * 4, labels=[0] * 4)[1]
 
     with pytest.raises(ValueError, match="must hand its arguments"):
-        next(iter(IterableDataset(deaf, ["label"], rank=1, world_size=2, seed=1)))
+        next(
+            iter(
+                IterableDataset(
+                    deaf, ["label"], rank=1, world_size=2, seed=1, sharding="contiguous"
+                )
+            )
+        )
     with pytest.raises(ValueError, match="the same in all processes"):
         IterableDataset(deaf, ["label"], rank=1, world_size=2)
 
@@ -269,7 +280,23 @@ def test_functions_without_shards(file: str) -> None:
     with pytest.raises(ValueError, match="a pipeline with a reader"):
         next(iter(IterableDataset(fed, ["data"])))
     with pytest.raises(TypeError, match="how many workers the DataLoader has"):
-        len(IterableDataset(fed, ["data"]))
+        len(IterableDataset(fed, ["data"], sharding="contiguous"))
+
+    @pipeline_def(batch_size=2)
+    def both(shard_id: int, num_shards: int) -> Any:
+        return fn.readers.file(files=[file])[1], fn.external_source(lambda: np.zeros((2, 1)))
+
+    with pytest.raises(TypeError, match=r"only readers can share.*sharding=.contiguous"):
+        len(IterableDataset(both, ["label", "data"]))
+
+
+def test_shards_to_keep_to(file: str) -> None:
+    @pipeline_def(batch_size=2)
+    def local() -> Any:
+        return fn.readers.file(files=[file] * 4, labels=[0] * 4, stick_to_shard=True)[1]
+
+    with pytest.raises(ValueError, match=r"to keep to; sharding=.contiguous. reads without that"):
+        len(IterableDataset(local, ["label"]))
 
 
 class Live(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]

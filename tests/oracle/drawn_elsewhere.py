@@ -161,6 +161,10 @@ WITHOUT: dict[str, tuple[str, str]] = {
             "ops/image/test_compat_colors.py::test_pixel_by_pixel_in_a_fused_group",
         ),
     ),
+    "jitter_colors": (
+        f"{A_PART}: torchvision's ColorJitter is it",
+        "gradiva/torchvision/test_transforms.py::test_same_bits_in_all_modes",
+    ),
     "normalize_by_numbers": (
         f"{A_PART}: normalize is it",
         "random_programs/test_everyday_drawn.py::test_what_people_write_runs_fused",
@@ -199,6 +203,14 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "patch_blocks": (A_PART, "ops/image/test_patches.py::test_modes"),
     "patch_grid": (A_PART, "ops/image/test_patches.py::test_modes"),
     "patch_rows": (A_PART, "ops/image/test_patches.py::test_modes"),
+    **dict.fromkeys(
+        ("albumentations.draw", "albumentations.choose"),
+        ("DALI has none", "gradiva/convert/test_albumentations_draws.py::test_arguments"),
+    ),
+    **dict.fromkeys(
+        ("albumentations.pixels", "albumentations.geometry", "albumentations.recast"),
+        ("DALI has none", "gradiva/convert/test_albumentations_exact.py::test_bytes"),
+    ),
     "rescale_normalize": ("DALI has none", "ops/image/test_rescale_normalize.py::test_values"),
     "smart_resize": ("DALI has none", "ops/image/test_smart_resize.py::test_sizes"),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),

@@ -225,6 +225,7 @@ def test_type_checkers_know_old_import_paths(installed: Path, tmp_path: Path) ->
 SENTENCE = r"must be symbolic links .* `git config core\.symlinks true`"
 
 
+@pytest.mark.full
 def test_a_checkout_without_links_says_what_to_do(tmp_path: Path) -> None:
     folder = copy_package(tmp_path)
     for layer in LAYERS[:3]:

@@ -135,6 +135,16 @@ def web_servers() -> None:
     assert content.at(0).tobytes() == b"there"
 
 
+def buckets() -> None:
+    pytest.importorskip("obstore")
+    with loopback() as server, pytest.MonkeyPatch.context() as environment:
+        server.objects["/bucket/1"] = b"there"
+        environment.setenv("AWS_ENDPOINT_URL", server.url)
+        reader = gradiva.readers.File(files=["s3://bucket/1"], storage_options={"anon": True})
+        ((content, _),) = reader.next_epoch(batch_size=1)
+    assert content.at(0).tobytes() == b"there"
+
+
 def other_audio() -> None:
     wave, file = np.sin(np.arange(16000, dtype=np.float32) / 20) / 2, io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
@@ -166,7 +176,11 @@ USES: dict[str, Callable[[], Any]] = {
     "pyarrow": columns,
     "fsspec": urls,
     "aiohttp": web_servers,
+    "obstore": buckets,
 }
+
+
+OPTIONAL = "aiohttp", "av", "fsspec", "h5py", "ml_dtypes", "obstore", "pyarrow", "soundfile"
 
 
 FRAMEWORKS = {"jax", "paddlepaddle", "ray", "tensorflow"}
@@ -189,5 +203,5 @@ def test_no_dependency_is_left_out() -> None:
     assert set(bounds) - FRAMEWORKS == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    for package in ("aiohttp", "av", "fsspec", "h5py", "ml_dtypes", "pyarrow", "soundfile"):
-        assert f'"{package}>={bounds[package]}"' in tested
+    for package in OPTIONAL:
+        assert f'"{package}>={bounds[package]}' in tested

@@ -41,6 +41,7 @@ def typed_names(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     yield "return", ast.unparse(function.returns) if function.returns else ""
 
 
+@pytest.mark.full
 def test_kernels_are_found() -> None:
     names = {name.rpartition(" ")[2] for layer in LAYERS for name, _ in kernels(layer)}
     assert {"finish_row", "transpose_kernel", "brightness_contrast_row", "philox"} <= names

@@ -54,6 +54,7 @@ def test_packages_are_small() -> None:
             assert len(list(init.parent.glob("*.py"))) <= 20, init.parent
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("imports", ["import gradiva", EVERYTHING])
 def test_no_part_of_a_user_program_is_loaded_early(imports: str) -> None:
     script = (

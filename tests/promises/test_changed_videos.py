@@ -33,6 +33,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("change", few(CHANGES, "touch"))
 def test_changes(change: str, figures: Figures) -> None:
     count = scaled(3)

@@ -60,6 +60,7 @@ def test_cut_at_each_byte(kind: Format, scanned: bool, every: bool, tmp_path: Pa
             assert path.name in found, (size, found)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scanned", few([False, True], False))
 def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path, figures: Figures) -> None:
     data = variants(kind, kind.write(tmp_path, SIZE))

@@ -16,7 +16,8 @@ import pytest
 
 from tests.capture.serialization.stored import change, text_of
 from tests.fuzzing import seeds
-from tests.fuzzing.parsers import PARSERS, places, survives
+from tests.fuzzing.edited_values import places
+from tests.fuzzing.parsers import PARSERS, survives
 from tests.soaking import Figures, scaled
 
 

@@ -31,16 +31,23 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("scheme", ["http", "s3"])
 def test_faults(
-    server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
+    scheme: str, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
     monkeypatch.setenv("GRADIVA_STORAGE_CACHE", str(tmp_path / "kept"))
+    folder, place = "", server.url
+    if scheme == "s3":
+        pytest.importorskip("obstore")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        monkeypatch.setenv("AWS_NO_SIGN_REQUEST", "1")
+        folder, place = "/bucket", "s3:/"
     drawn = random.Random(6)
     contents = [drawn.randbytes(3000 + number) for number in range(FILES)]
     left_out = faults = blocks = 0
     for turn in range(scaled(3)):
-        names = [f"/{turn}/{number}.bin" for number in range(FILES)]
-        urls = [server.url + name for name in names]
+        names = [f"{folder}/{turn}/{number}.bin" for number in range(FILES)]
+        urls = [place + name for name in names]
         server.objects = dict(zip(names, contents, strict=True))
         gone = drawn.sample(range(FILES), turn % 3)
         server.always = {names[number]: "404" for number in gone}

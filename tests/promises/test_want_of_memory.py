@@ -87,13 +87,14 @@ print("whole", short)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "kinds",
     [
         ("PNG",),
-        pytest.param(("BMP", "TIFF lzw"), marks=pytest.mark.full),
-        pytest.param(("WEBP", "WEBP lossless", "JPEG progressive"), marks=pytest.mark.full),
-        pytest.param(("PPM", "TIFF", "GIF", "JPEG2000"), marks=pytest.mark.full),
+        ("BMP", "TIFF lzw"),
+        ("WEBP", "WEBP lossless", "JPEG progressive"),
+        ("PPM", "TIFF", "GIF", "JPEG2000"),
     ],
     ids=" ".join,
 )

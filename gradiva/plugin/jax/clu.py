@@ -88,13 +88,29 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         """As those of DALIGenericIterator. Raises OperatorValueError (a RuntimeError) between
         `peek` and the turn that gives what it has shown."""
         with self._lock:
-            if self._peeked is not None:
-                raise OperatorValueError(
-                    "the pipelines are a batch ahead of the loop, which `peek` has shown: take it "
-                    "by next(iterator) before",
-                    operator=f"{type(self).__name__}.checkpoints",
-                )
+            self._check_level("checkpoints")
             return super().checkpoints()
+
+    def state_dict(self) -> dict[str, Any]:
+        """As that of DALIGenericIterator. Raises OperatorValueError as `checkpoints`, too."""
+        with self._lock:
+            self._check_level("state_dict")
+            return super().state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As that of DALIGenericIterator; what `peek` has shown is thrown away."""
+        with self._lock:
+            super().load_state_dict(state_dict)
+            self._peeked = None
+
+    def _check_level(self, method: str) -> None:
+        """Raise OperatorValueError between `peek` and the turn that gives what it has shown."""
+        if self._peeked is not None:
+            raise OperatorValueError(
+                "the pipelines are a batch ahead of the loop, which `peek` has shown: take it "
+                "by next(iterator) before",
+                operator=f"{type(self).__name__}.{method}",
+            )
 
     @property
     def element_spec(self) -> dict[Any, Any]:
@@ -120,6 +136,8 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     def _inside(self, shards: Any, turn: int) -> Any:
         begin, end = turn * self.batch_size, shards.length(self._epoch)
+        if shards.shared is not None:  # what it counts begins where the epoch is read from
+            begin -= shards.shared.shared_steps.begun_steps(self._epoch) * self.batch_size
         if not shards.padded and self._policy is LastBatchPolicy.FILL:
             # What was read ahead of an epoch counts for it.
             begin += self._until(self._epoch) * self.batch_size

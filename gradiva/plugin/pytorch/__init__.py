@@ -1,8 +1,8 @@
 """Torch: iterators and data sets for training loops, and functions on torch tensors as operators.
 
 `Batch.torch` and `Tensor.torch` return torch tensors, and `gradiva.as_batch`, `gradiva.as_tensor`
-take them. `IterableDataset`, `collate`, `Transform`, `loader_evaluator` and `nodes`, the readers of
-dynamic mode for torchdata, are loaded when they are asked for.
+take them. `IterableDataset`, `DataLoader`, `collate`, `Transform`, `loader_evaluator` and `nodes`,
+the readers of dynamic mode for torchdata, are loaded when they are asked for.
 """
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
@@ -20,6 +20,7 @@ __all__ = [
     "DALIClassificationIterator",
     "DALIGenericIterator",
     "DALIRaggedIterator",
+    "DataLoader",
     "IterableDataset",
     "LastBatchPolicy",
     "TorchPythonFunction",
@@ -33,6 +34,7 @@ _HERE = "gradiva.plugin.pytorch"
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "DataLoader": f"{_HERE}.data_loader:DataLoader",
         "IterableDataset": f"{_HERE}.datasets:IterableDataset",
         "Transform": f"{_HERE}.transforms:Transform",
         "collate": f"{_HERE}.transforms:collate",

@@ -18,6 +18,7 @@ from gradiva.capture.pipeline.debug import DebugPipeline
 from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import SourcePlan
+from gradiva.capture.runtime.dropped_samples import BatchOutputs
 from gradiva.capture.runtime.prefetch import reading_pool
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -172,6 +173,8 @@ class BatchProducer:
                 names=names,
                 progress=where.progress,
             )
+        if isinstance(outputs, BatchOutputs) and outputs.record is not None:
+            made = made._replace(receipt=outputs.record.receipt)
         return made._replace(noted=list(read.noted), seconds=time.perf_counter() - started)
 
     def close(self) -> None:
@@ -216,8 +219,9 @@ def _problem(source: Source) -> str | None:
         return "only readers know which sample stands where; an external source does not"
     if (source.meta() or {}).get("number_of_shards", 1) > 1:
         return "the reader of a loader has the whole data set: leave `num_shards` out"
-    if plans[0].bucketed:
+    plan = plans[0] if source.shared_steps is None else source.shared_steps.common
+    if plan.bucketed:
         return "loaders know no buckets"
-    if plans[0].for_batches(1, 0) != plans[0].for_batches(2, 0):
+    if plan.for_batches(1, 0) != plan.for_batches(2, 0):
         return "this order depends on the batch size, which differs between numbers of trainers"
     return None

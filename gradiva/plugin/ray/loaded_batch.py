@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradiva.capture.receipts.receipt import Receipt, WithReceipt
 from gradiva.eager.execution.quarantine import Quarantined
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
@@ -44,7 +45,8 @@ class LoadedBatch(NamedTuple):
 
     positions, indices, names: of its samples, as of a `Batch`; progress: of its source. noted:
     samples that were left out or replaced. seconds: that it took to make. exporter: who has the
-    arrays that stay where they are (`shared_memory`).
+    arrays that stay where they are (`shared_memory`). receipt: of the batch, where the pipeline
+    makes receipts.
     """
 
     columns: tuple[Column, ...] = ()
@@ -56,6 +58,7 @@ class LoadedBatch(NamedTuple):
     seconds: float = 0.0
     exporter: str = ""
     progress: Progress | None = None
+    receipt: Receipt | None = None
 
     @property
     def nbytes(self) -> int:
@@ -73,7 +76,8 @@ class LoadedBatch(NamedTuple):
         where = None
         if self.positions is not None:
             where = Provenance(self.positions, self.names, self.indices, progress=self.progress)
-        return tuple(column.batch(where) for column in self.columns)
+        made = tuple(column.batch(where) for column in self.columns)
+        return made if self.receipt is None else WithReceipt.of(made, self.receipt)
 
 
 def column_of(batch: Batch) -> Column:

@@ -21,6 +21,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.source import EpochPart, SourceOperator
+from gradiva.ops.readers.sharding.shard_schedule import EpochPosition, ShardSchedule
 
 from .batch_fetcher import BatchFetcher, Waits
 from .batch_producer import LoaderFacts
@@ -29,7 +30,6 @@ from .frameworks import converted
 from .graph_partition import TrainerProgram
 from .loaded_batch import LoadedBatch
 from .loader_options import Settings
-from .shard_schedule import EpochPosition, ShardSchedule
 from .transport import RayTransport
 
 if TYPE_CHECKING:
@@ -255,8 +255,9 @@ class LoaderIterator:
     def state_dict(self) -> dict[str, Any]:
         """The place after the batch that came last, as plain data: the same for all trainers of the
         same step. `load_state_dict` goes on from it, also with another number of trainers."""
-        facts = self._facts
-        return {**self._schedule.state(self._place), "seed": facts.seed, "digest": facts.digest}
+        facts, place = self._facts, self._place
+        state = self._schedule.state(place, self._length(place.epoch))
+        return {**state, "seed": facts.seed, "digest": facts.digest}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go to the place of a state; batches that were asked for are not waited for. Raises

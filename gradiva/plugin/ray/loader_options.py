@@ -12,10 +12,10 @@ from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.support.errors import describe, wrong_type, wrong_value
 from gradiva.eager.support.validation import integer
+from gradiva.ops.readers.sampling.sampling_arguments import SHARDINGS
 
 from .actors import Recipe
 from .frameworks import FORMS
-from .shard_schedule import SHARDINGS
 
 __all__ = ["Settings", "check_iterator", "check_names", "check_pool", "recipe_of"]
 

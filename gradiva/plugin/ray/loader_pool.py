@@ -17,13 +17,13 @@ from gradiva.eager.support.errors import (
     annotate_error,
 )
 from gradiva.eager.support.validation import integer
+from gradiva.ops.readers.sharding.shard_schedule import ShardSchedule
 
 from .actors import Loader, LoaderRegistry
 from .batch_producer import LoaderFacts
 from .cluster import check_cluster, cluster_errors, ray
 from .loader_iterator import LoaderIterator
 from .loader_options import Settings, check_iterator, check_names, check_pool, recipe_of
-from .shard_schedule import ShardSchedule
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -245,7 +245,8 @@ class LoaderPool:
                     expected=f"a divisor of {self._global}",
                     got=str(world),
                 )
-        return ShardSchedule(size, world, policy, self._sharding, facts.moving, facts.unit)
+        alike = self._global is not None
+        return ShardSchedule(size, world, policy, self._sharding, facts.moving, facts.unit, alike)
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Iterators that are made from now on begin at the place of this state, which any of those

@@ -15,8 +15,8 @@ from gradiva.eager.rows.convert import convert_sat, truncate
 from gradiva.eager.types.arrays import F32Table, F32Vector, I64Table, Slabs, Table, Vector
 
 RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)
-_SIXTH, _BYTE = np.float32(1.0 / 6.0), np.float32(1.0 / 255.0)
-_TO_BYTE = np.float32(255.0 + 1.0 - 1e-3)
+_SIXTH, BYTE = np.float32(1.0 / 6.0), np.float32(1.0 / 255.0)
+TO_BYTE = np.float32(255.0 + 1.0 - 1e-3)
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
@@ -83,36 +83,46 @@ def saturation_row(source: Table, target: Table, row: F32Vector) -> None:
             target[c, k] = convert_sat(truncate(value, target), target)
 
 
+@always_inline
+def blend_with_mean(
+    image: Vector, made: Vector, place: tuple[int, int, int], row: F32Vector
+) -> None:
+    """Of one frame; place: channels, and from pixel to pixel and from channel to channel."""
+    channels, pixel, step = place
+    factor, rest, most = row
+    whole = most > _ONE
+    pixels = image.size // channels
+    total = 0.0
+    for k in range(pixels):
+        if channels == 3:
+            gray = luma(image, k * pixel, step)
+            if whole:
+                gray = np.floor(gray)
+        else:
+            gray = np.float32(image[k])
+        total += np.float64(gray)
+    mean = np.float32(total) / np.float32(pixels)
+    for k in range(image.size):
+        value = np.float32(image[k]) * factor
+        made[k] = clamp(fused(mean, rest, value), most)
+
+
 @op.jit
 def contrast_samples(slabs: Slabs, planes: I64Table, rows: F32Table, begin: int, end: int) -> None:
     """Blend each frame with the mean of its gray image, whose sum is float64."""
     source, sources, target, targets = slabs
     for i in range(begin, end):
         frames, height, width, channels, pixel, step = planes[i]
-        factor, rest, most = rows[i]
-        size, pixels = height * width * channels, height * width
-        whole = most > _ONE
+        size = height * width * channels
         for frame in range(frames):
             first, to = sources[i] + frame * size, targets[i] + frame * size
             # Slices, not offsets: an index that cannot be negative vectorizes.
             image, made = source[first : first + size], target[to : to + size]
-            total = 0.0
-            for k in range(pixels):
-                if channels == 3:
-                    gray = luma(image, k * pixel, step)
-                    if whole:
-                        gray = np.floor(gray)
-                else:
-                    gray = np.float32(image[k])
-                total += np.float64(gray)
-            mean = np.float32(total) / np.float32(pixels)
-            for k in range(size):
-                value = np.float32(image[k]) * factor
-                made[k] = clamp(fused(mean, rest, value), most)
+            blend_with_mean(image, made, (channels, pixel, step), rows[i])
 
 
 @always_inline
-def _turned(
+def turned(
     red: np.float32, green: np.float32, blue: np.float32, turn: np.float32
 ) -> tuple[np.float32, np.float32, np.float32]:
     """Red, green and blue of 0 to 1 with another hue; turn: 1 is all around."""
@@ -159,12 +169,12 @@ def hue_row(source: Table, target: Table, row: F32Vector) -> None:
     turn, most = row[0], row[1]
     scale, back = _ONE, _ONE
     if most > _ONE:
-        scale, back = _BYTE, _TO_BYTE
+        scale, back = BYTE, TO_BYTE
     for k in range(source.shape[1]):
         red = np.float32(source[0, k]) * scale
         green = np.float32(source[1, k]) * scale
         blue = np.float32(source[2, k]) * scale
-        red, green, blue = _turned(red, green, blue, turn)
+        red, green, blue = turned(red, green, blue, turn)
         target[0, k] = convert_sat(truncate(red * back, target), target)
         target[1, k] = convert_sat(truncate(green * back, target), target)
         target[2, k] = convert_sat(truncate(blue * back, target), target)

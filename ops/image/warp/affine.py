@@ -18,6 +18,7 @@ from .compat import (
     image_sizes,
     inverse_map,
     map_matrices,
+    numbers_of,
     sized,
     tensor_map,
     warp_pictures,
@@ -80,8 +81,8 @@ def _pairs(call: op.Call, name: str) -> Float64Array:
     rows: Float64Array = call[name]
     if name == "shear" and rows.shape[1] == 1:
         rows = np.concatenate([rows, np.zeros_like(rows)], axis=1)
-    if rows.shape[1] != 2:
-        raise op.wrong_value(name, "(x, y)", f"{rows.shape[1]} numbers")
+    else:
+        rows = numbers_of(call, name, 2, "(x, y)")
     op.refuse_samples(~np.isfinite(rows).all(axis=1), name, "finite numbers", rows)
     return rows
 
@@ -149,6 +150,15 @@ def _cases() -> list[op.Case]:
     }
     return [
         op.case("nothing", images).equals(same).no_oracle(),
+        op.case(
+            "no samples, their own numbers",
+            op.samples(),
+            translate=op.samples(dtype=op.float32, layout=""),
+            shear=op.samples(dtype=op.float32, layout=""),
+            center=op.samples(dtype=op.float32, layout=""),
+        )
+        .equals([])
+        .no_oracle(),
         op.case("moved", images, translate=(1, 0), fill_value=7, **nearest)
         .equals(moved)
         .no_oracle(),

@@ -68,13 +68,22 @@ def sized(call: op.Call, sizes: Int64Array) -> Int64Array:
     return shapes
 
 
+def numbers_of(call: op.Call, name: str, count: int, expected: str) -> Float64Array:
+    """(N, count): the numbers of an argument. Raises OperatorValueError for another count, which a
+    batch without samples does not have."""
+    rows: Float64Array = call[name]
+    if not call.size:
+        return np.zeros((0, count))
+    if rows.shape[1] != count:
+        raise op.wrong_value(name, expected, f"{rows.shape[1]} numbers")
+    return rows
+
+
 def centers_of(call: op.Call) -> list[tuple[float, float] | None]:
     """`center` of each sample, (x, y) in pixels; None where it was not given."""
-    rows = call["center"]
-    if rows is None:
+    if call["center"] is None:
         return [None] * call.size
-    if rows.shape[1] != 2:
-        raise op.wrong_value("center", "(x, y)", f"{rows.shape[1]} numbers")
+    rows = numbers_of(call, "center", 2, "(x, y)")
     bad = ~(np.abs(rows) <= _FARTHEST).all(axis=1)
     op.refuse_samples(bad, "center", f"pixels, at most {_FARTHEST} away", rows)
     return [(x, y) for x, y in rows.tolist()]

@@ -14,6 +14,7 @@ from gradiva.ops.image.enhance.compat import compat_libraries, pillow
 from .compat import (
     compat_warp_type,
     image_sizes,
+    numbers_of,
     perspective_map,
     sized,
     warp_pictures,
@@ -74,9 +75,7 @@ def perspective(
 
 def _eight(call: op.Call, name: str) -> Float64Array:
     """(N, 8) finite numbers."""
-    rows: Float64Array = call[name]
-    if rows.shape[1] != 8:
-        raise op.wrong_value(name, "8 numbers", f"{rows.shape[1]} numbers")
+    rows = numbers_of(call, name, 8, "8 numbers")
     op.refuse_samples(~np.isfinite(rows).all(axis=1), name, "finite numbers", rows)
     return rows
 

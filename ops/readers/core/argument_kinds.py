@@ -32,10 +32,14 @@ SPEED: Final = frozenset(
 )
 """Arguments that do not change any bit of the results."""
 
+SHARDS: Final = frozenset(("num_shards", "shard_id", "stick_to_shard"))
+"""Arguments of readers that say which part of an epoch they read. Readers that share each step of
+an epoch, and differ in nothing else, go on from the same state."""
+
 ORDER: Final = frozenset(
     (
         *("random_shuffle", "shuffle_after_epoch", "shuffle_after_epoch_seed", "seed"),
-        *("num_shards", "shard_id", "stick_to_shard", "pad_last_batch"),
+        *("num_shards", "shard_id", "stick_to_shard", "pad_last_batch", "sharding"),
         *("sampler", "weights", "epoch_size", "bucket", "on_error", "with_index"),
     )
 )

@@ -16,6 +16,8 @@ __all__ = ["Cursor", "PlanProgress"]
 
 MOST_EPOCHS = 1 << 31
 """So many have positions in 64 bits, in data sets of as many samples."""
+_MOST_EMPTY = 1 << 12
+"""Epochs without samples, one after the other."""
 
 
 @dataclass
@@ -53,6 +55,20 @@ class Cursor:
         self.epoch += 1
         self.index = 0
 
+    def _next_epoch(self) -> None:
+        """Go to the start of the next epoch that has samples. Raises OperatorValueError if so many
+        have none."""
+        for _ in range(_MOST_EMPTY):
+            self.skip_epoch()
+            if self.length:
+                return
+        raise op.OperatorValueError("the epochs have no batch for this process")
+
+    def fit(self, count: int) -> None:
+        """Be read in batches of at most `count` samples. Raises OperatorValueError where that is
+        not possible in the middle of an epoch."""
+        self.plan, self.index = self.plan.fitted(count, self.epoch, self.index)
+
     def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Sample numbers and positions of the next `count` samples, across epochs; of buckets, the
         next batch."""
@@ -60,9 +76,8 @@ class Cursor:
         asked, parts = count, []
         while count:
             if self.index >= self.length:
-                self.skip_epoch()
-                continue
-            self.plan = self.plan.for_batches(asked, self.index)
+                self._next_epoch()
+            self.fit(asked)
             before = self.index
             parts.append(self._take(self.plan.stop(self.epoch, before, count)))
             if self.plan.bucketed:
@@ -80,7 +95,7 @@ class Cursor:
         if self.index >= self.length:
             self.skip_epoch()
             raise StopIteration
-        self.plan = self.plan.for_batches(count, self.index)
+        self.fit(count)
         return self._take(self.plan.stop(self.epoch, self.index, count))
 
     def coming(self, count: int) -> op.Int64Array:
@@ -94,16 +109,16 @@ class Cursor:
         parts = [np.empty(0, np.int64)]
         while count:
             if self.index >= self.length:
-                self.skip_epoch()
-                continue
+                self._next_epoch()
             part = min(count, self.length - self.index)
             parts.append(self.plan.indices(self.epoch, self.index, self.index + part))
             self.index += part
             count -= part
         return np.concatenate(parts)
 
-    def get_state(self) -> dict[str, int]:
-        return {"epoch": self.epoch, "index": self.index, **self.plan.state(self.epoch)}
+    def get_state(self) -> dict[str, Any]:
+        index = self.plan.told(self.epoch, self.index)
+        return {"epoch": self.epoch, "index": index, **self.plan.state(self.epoch)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
@@ -111,7 +126,7 @@ class Cursor:
             epoch, index = int(state["epoch"]), int(state["index"])
             if not (0 <= epoch < MOST_EPOCHS and 0 <= index < MOST_EPOCHS**2):
                 raise ValueError("there is no such place")
-            plan = self.plan.restored(state)
+            plan, index = self.plan.restored(state).placed(epoch, index)
         except op.GradivaError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -162,6 +177,10 @@ class PlanProgress(Progress):
 
     def numbers(self, positions: op.Int64Array) -> op.Int64Array:
         return self._plan.numbers(positions, self._counted[1])
+
+    def in_epoch(self, step: int) -> PlanProgress:
+        """That of the batch with this number in its epoch."""
+        return self.at_step(self._before() + step)
 
     def at_step(self, step: int) -> PlanProgress:
         made = PlanProgress(self._plan, (self.epoch or 0, self._start), self._count, self._counted)

@@ -80,6 +80,21 @@ def file_identities(
     return [found[path] if path in found else _identity(local_path(path), now) for path in paths]
 
 
+def portable_identity(text: str) -> str:
+    """What is left of the identity of a sample, as a reader says it, on another machine to which
+    its file was copied: the name, the size and the time of modification of the file, and what is
+    after these, such as the number of a row. Of other identities all of it."""
+    _, _, own = text.partition("\0")
+    path, _, rest = own.partition("\0")
+    facts, _, more = rest.partition("\0")
+    numbers = facts.split(" ")
+    if len(numbers) != 4 or not all(one.isdecimal() for one in numbers):
+        return own.replace("\0", " ")
+    size, modified, _, _ = numbers
+    name = os.path.basename(path)
+    return " ".join([name, size, modified, *more.split("\0")]).rstrip()
+
+
 def joined_identity(parts: Sequence[str | None]) -> str | None:
     """The identity of what is made of several files; None if one of them has none."""
     digest = blake2b(digest_size=16)

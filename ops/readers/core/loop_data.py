@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
 from gradiva.eager.support.errors import OperatorTypeError, user_location
@@ -12,7 +12,14 @@ from gradiva.eager.types.device import CPU
 from .read_ahead import ReadAhead
 from .source import Names, Source
 
-__all__ = ["LoopData", "LoopLength", "SizedIterator", "known_length", "read_batches"]
+__all__ = [
+    "DescribedSource",
+    "LoopData",
+    "LoopLength",
+    "SizedIterator",
+    "known_length",
+    "read_batches",
+]
 
 
 class SizedIterator(Iterator[Any], Protocol):
@@ -26,6 +33,8 @@ class Looped(Protocol):
     """A reader."""
 
     operator: Any
+    name: str
+    arguments: dict[str, Any]
     _learned: dict[str, Any]
     _ahead: ReadAhead
     _names: Names
@@ -55,8 +64,13 @@ class LoopLength:
         of an epoch whose batches are buckets."""
         epoch, left, length = self._begun or self._place()
         whole = self._source.batches(epoch, self._batch_size)
+        if whole is not None and left != length:
+            plan = self._source.shared_steps
+            return (
+                None if plan is None else int(plan.batches_from(epoch, (length or 0) - (left or 0)))
+            )
         if whole is not None:
-            return whole if left == length else None
+            return whole
         return None if left is None else -(-max(left, 0) // self._batch_size)
 
 
@@ -67,6 +81,14 @@ def known_length(count: int | None, name: str) -> int:
             "how long this loop is, is not known", operator=name, location=user_location()
         )
     return count
+
+
+class DescribedSource(NamedTuple):
+    """The source of a reader, the arguments that it was made from, and the name it was given."""
+
+    source: Source
+    given: dict[str, Any]
+    name: str | None
 
 
 class LoopData:
@@ -84,6 +106,12 @@ class LoopData:
         self._source = source
         self._batch_size = batch_size
         self._length = LoopLength(source, batch_size)
+
+    @property
+    def described(self) -> DescribedSource:
+        reader = self._reader
+        name = None if reader.name == reader.operator.name else reader.name
+        return DescribedSource(self._source, reader.arguments, name)
 
     @property
     def any_thread(self) -> bool:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.types.arrays import U64Vector
+from gradiva.eager.types.arrays import I64Vector, U64Vector
 
 
 class Order(Protocol):
@@ -62,11 +62,50 @@ def _sort_keys(seed: np.uint64, epoch: np.uint64, keys: U64Vector) -> None:
         keys[index] = (np.uint64(a) << np.uint64(32)) | np.uint64(b)
 
 
+_MANY: Final = 1 << 18
+"""Samples whose keys are worth sorting by parts: it takes a third of the time."""
+_TOGETHER: Final = 32
+"""Samples of a part, about."""
+
+
+@op.jit
+def _sorted_by(
+    keys: U64Vector, shift: np.uint64, stops: I64Vector, found: U64Vector, order: I64Vector
+) -> None:
+    """Fill `order` with the indices of the keys, sorted. The keys are random: their first bits
+    divide them into parts of about one size, which are sorted by insertion. stops: zeros, one for
+    each part and one more; found: space for the sorted keys."""
+    for index in range(keys.size):
+        stops[(keys[index] >> shift) + np.uint64(1)] += 1
+    for part in range(1, stops.size):
+        stops[part] += stops[part - 1]
+    for index in range(keys.size):
+        key = keys[index]
+        first = key >> shift
+        place = stops[first]
+        stops[first] = place + 1
+        found[place], order[place] = key, index
+    begin = 0
+    for part in range(stops.size - 1):
+        for place in range(begin + 1, stops[part]):
+            key, number, hole = found[place], order[place], place
+            while hole > begin and found[hole - 1] > key:
+                found[hole], order[hole] = found[hole - 1], order[hole - 1]
+                hole -= 1
+            found[hole], order[hole] = key, number
+        begin = stops[part]
+
+
 def permutation(seed: int, epoch: int, size: int) -> op.Int64Array:
     """The order of an epoch: indices sorted by Philox keys (ties keep their order)."""
     keys = np.empty(size, np.uint64)
     _sort_keys(np.uint64(seed), np.uint64(epoch), keys)
-    return np.argsort(keys, kind="stable").astype(np.int64)
+    if size < _MANY:
+        return np.argsort(keys, kind="stable").astype(np.int64)
+    bits = (size // _TOGETHER).bit_length()
+    stops, order = np.zeros((1 << bits) + 1, np.int64), np.empty(size, np.int64)
+    _sorted_by(keys, np.uint64(64 - bits), stops, np.empty_like(keys), order)
+    return order
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,17 @@ class Plan(Protocol):
         """The plan for batches of at most `count` samples, of whose epoch `start` samples were
         read. Raises OperatorValueError where these were read in other batches."""
 
+    def fitted(self, count: int, epoch: int, index: int) -> tuple[Plan, int]:
+        """The plan for batches of at most `count` samples, and the place in it, for one who is at
+        a place of an epoch. Raises OperatorValueError as `for_batches`."""
+
+    def placed(self, epoch: int, place: int, turn: int = 0) -> tuple[Plan, int]:
+        """The plan, and the place in it, for one who goes on where a state says. turn: the worker
+        that takes the first step from there."""
+
+    def told(self, epoch: int, index: int) -> int:
+        """What a state says of a place."""
+
     def whole(self) -> Plan:
         """The plan of all shards together, without padding."""
 
@@ -158,6 +169,11 @@ class ShardedPlan:
                 f"{what.partition(' ')[0]}, some would be empty",
                 argument="num_shards",
             )
+
+    @property
+    def shares_steps(self) -> bool:
+        """Whether the shards share each step of an epoch."""
+        return False
 
     @property
     def fills(self) -> bool:
@@ -280,6 +296,15 @@ class ShardedPlan:
             )
         return replace(self, count=count, **changes)
 
+    def fitted(self, count: int, epoch: int, index: int) -> tuple[ShardedPlan, int]:
+        return self.for_batches(count, index), index
+
+    def placed(self, epoch: int, place: int, turn: int = 0) -> tuple[ShardedPlan, int]:
+        return self, place
+
+    def told(self, epoch: int, index: int) -> int:
+        return index
+
     def whole(self) -> ShardedPlan:
         return ShardedPlan(self.size, self.seed, self.shuffle, order=self.order)
 
@@ -325,6 +350,14 @@ class ShardedPlan:
                 argument="bucket",
                 expected=str(state["bucket"]),
                 got="None",
+            )
+        shared = state.get("sharding") == "interleaved" and self.num_shards > 1
+        if shared and int(state["index"]):
+            raise op.OperatorValueError(
+                "the state counts the samples of all readers that share an epoch, step by step",
+                argument="sharding",
+                expected="'interleaved', as in the state",
+                got="'contiguous'",
             )
         order = self.order.restored(state)
         count = state.get("batch")

@@ -52,11 +52,14 @@ class Loop(SizedIterator, Protocol):
     def explain(self) -> Any:
         """How many calls were computed ahead, and each that was not with its line and reason."""
 
+    def receipt(self, *values: Any, data: str = "contents", hash: str = "sha256") -> Any:
+        """What values of this step were made from: 32 bytes, and a line of JSON."""
+
     def close(self) -> None:
         """Stop reading ahead. The next loop goes on where this one was left."""
 
 
-_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
+_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph", "receipt"})
 """What `Loop` has, and `Epoch` and `Reader` have not."""
 
 
@@ -307,6 +310,7 @@ class Reader:
                 if bucket is not None:
                     self._source.bucket(bucket)
                 batch_size = batch_size or self._source.most_at_once()
+                self._source.expect(batch_size or 1)
         epoch: SizedIterator
         if capture:
             ahead = LoopData(self, self._source, batch_size, pool)

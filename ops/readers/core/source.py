@@ -6,6 +6,7 @@ stream of samples; the same position always is the same sample, whatever the bat
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
@@ -14,9 +15,10 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.arrays import BoolVector
+from gradiva.eager.types.arrays import BoolVector, Int64Array
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import int64
+from gradiva.eager.types.provenance import Progress
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.value import Symbolic
@@ -24,11 +26,14 @@ from gradiva.eager.values.value import Symbolic
 __all__ = [
     "Arrangement",
     "EpochPart",
+    "LastBatchPolicy",
     "Names",
+    "SamplesAgain",
     "Source",
     "SourceOperator",
     "ValueEqual",
     "arranged",
+    "begin_of",
     "source_operator",
 ]
 
@@ -63,6 +68,31 @@ class Arrangement(ABC):
         """What users get of these outputs, and of those that the arguments add at the end."""
 
 
+class LastBatchPolicy(enum.Enum):
+    """What to do with the last batch of an epoch, where the samples do not fill it.
+
+    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
+    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
+    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
+    With interleaved shards, an epoch always ends with a step: FILL repeats its last sample.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+def begin_of(batch: int, batches: int, length: int, batch_size: int) -> int:
+    """The first sample of a batch in an epoch of so many batches and samples, none of them empty.
+
+    The last batches of a short shard are smaller, so that it has as many as the others. Batches of
+    one sample cannot be smaller: then the last one is empty.
+    """
+    if batch_size == 1:
+        return min(batch, length)
+    return max(0, min(batch * batch_size, length - (batches - batch)))
+
+
 class EpochPart(NamedTuple):
     """Places from `start` to `stop` in the order of an epoch, of one of `shards` parts of it. Past
     its end its last sample is repeated."""
@@ -72,6 +102,15 @@ class EpochPart(NamedTuple):
     stop: int
     shard: int = 0
     shards: int = 1
+
+
+class SamplesAgain(NamedTuple):
+    """The samples of an earlier batch: their numbers in the data set, and the positions and the
+    progress that they had."""
+
+    indices: Int64Array
+    positions: Int64Array
+    progress: Progress
 
 
 Names: TypeAlias = "Sequence[str] | Arrangement | None"
@@ -139,10 +178,35 @@ class Source(ABC):
         a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver any part of an epoch")
 
+    def read_again(self, samples: SamplesAgain, pool: WorkerPool) -> tuple[Batch, ...]:
+        """Samples of an earlier batch, wherever the source is. Raises OperatorTypeError for a
+        source that cannot go back; OperatorValueError if the data set has no such samples."""
+        raise OperatorTypeError("only readers can deliver the samples of an earlier batch again")
+
     def plans(self, world: int) -> Sequence[Any]:
         """The orders of so many processes that share the data, where samples have numbers: each a
         `Plan` (`ops/readers/core/plan.py`)."""
         return ()
+
+    @property
+    def shared_steps(self) -> Any:
+        """The plan of a reader that shares each step of an epoch with others, an `InterleavedPlan`
+        (`ops/readers/sharding/interleaved.py`); None for all other sources."""
+        return None
+
+    def share_steps(self, share: Any = None, policy: Any = None) -> None:
+        """Share each step of an epoch with others from now on: the `Share` of this process, and the
+        policy of the last step; None for those that it has. Only before the first batch.
+        Raises OperatorTypeError for a source that cannot."""
+        raise OperatorTypeError("only readers can share the steps of an epoch")
+
+    def go_to(self, epoch: int, place: int, turn: int = 0) -> None:
+        """Go to the place in an epoch where a state has left it, for a source that shares steps.
+        turn: the worker that takes the first step from there."""
+        raise OperatorTypeError("only readers can share the steps of an epoch")
+
+    def expect(self, batch_size: int) -> None:
+        """It will be read in batches of at most so many samples."""
 
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""

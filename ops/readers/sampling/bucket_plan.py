@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -94,6 +95,21 @@ class BucketPlan(ShardedPlan):
         places = np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
         repeats = repeats[-len(places) :] if repeats[-1] else repeats[: len(places)]
         return _Layout(places, repeats, stops, most)
+
+    def batches_of(self, epoch: int) -> tuple[op.Int64Array, Callable[[int, int], float]]:
+        """Where the batches of an epoch end; and the largest size of a sample between two of its
+        places."""
+        layout, order, sizes = self._layout(epoch), self.order, self.sizes
+
+        def largest(start: int, stop: int) -> float:
+            return float(sizes[order.indices(epoch, layout.places[start:stop])].max())
+
+        return layout.stops, largest
+
+    def order_places(self, epoch: int, places: op.Int64Array) -> op.Int64Array:
+        """Places of the epoch without buckets, by those in buckets."""
+        found: op.Int64Array = self._layout(epoch).places[places]
+        return found
 
     def own_length(self, epoch: int) -> int:
         return int(np.count_nonzero(self._layout(epoch).repeats == 0))

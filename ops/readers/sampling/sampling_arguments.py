@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,19 @@ from .classes import Balanced
 from .sampled_order import SampledOrder
 from .samplers import Function, Sampler, ShuffleBlocks, Weighted
 
-__all__ = ["BucketLike", "SamplerLike", "Weights", "buckets_of", "order_of", "sharded", "shuffles"]
+__all__ = [
+    "SHARDINGS",
+    "BucketLike",
+    "SamplerLike",
+    "Sharding",
+    "Weights",
+    "buckets_of",
+    "order_of",
+    "sharded",
+    "shuffles",
+]
 
+SHARDINGS = ("interleaved", "contiguous")
 _NAMED = ("weighted", "balanced", "shuffle_blocks")
 
 
@@ -52,6 +63,18 @@ BucketLike: TypeAlias = Annotated[
 ]
 Weights: TypeAlias = Annotated[
     Any, ArgumentType("Weights", "a number for each", lambda value: as_weights(value, "weights"))
+]
+
+
+def _sharding(value: Any) -> str:
+    if value not in SHARDINGS:
+        raise ValueError
+    return str(value)
+
+
+Sharding: TypeAlias = Annotated[
+    Literal["contiguous", "interleaved"],
+    ArgumentType("Sharding", "'contiguous' or 'interleaved'", _sharding),
 ]
 
 

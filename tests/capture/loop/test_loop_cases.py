@@ -178,6 +178,7 @@ def skipped_random(files: Any, labels: Any, step: int) -> Any:
     return images, images + noise, random.uniform(batch_size=count), labels * 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("body", "unserved"),
     [(skipped, {"brightness", "resize"}), (late, {"mul"}), (skipped_random, None)],

@@ -100,6 +100,7 @@ def damaged(tmp_path: Path) -> list[str]:
     return make(tmp_path / "files", BAD, COUNT)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("body", few(BODIES, train))
 def test_same_bits(body: Any, paths: list[str]) -> None:
     for size in (6, 1) if body is not permuted else (6, 5):

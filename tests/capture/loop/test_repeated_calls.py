@@ -49,6 +49,7 @@ def test_only_the_first_steps_check_a_call(folder: str, checked: list[str]) -> N
     assert checked.count("flip") == 1 + 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "values",
     [

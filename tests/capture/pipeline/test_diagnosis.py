@@ -41,6 +41,7 @@ def is_held_up_by(found: Any, part: str) -> bool:
     return True
 
 
+@pytest.mark.full
 def test_a_slow_loop_is_named() -> None:
     taken = []
 
@@ -56,6 +57,7 @@ def test_a_slow_loop_is_named() -> None:
         assert "held up by your loop" in found.verdict
 
 
+@pytest.mark.full
 def test_a_slow_source_is_named() -> None:
     def slow(info: Any) -> Any:
         time.sleep(0.02)
@@ -81,6 +83,7 @@ def test_the_data_begin_anew_where_they_end() -> None:
     assert batches > 3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", [{}, {"exec_async": False}])
 def test_what_it_prints(photographs: Path, options: dict[str, Any]) -> None:
     @pipeline_def(batch_size=4, num_threads=2)

@@ -71,6 +71,7 @@ def test_nothing_was_fed(options: dict[str, Any]) -> None:
         assert first(pipe.run()) == n + 11
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", DEPTHS)
 def test_blocking_waits_for_a_thread_that_feeds(options: dict[str, Any]) -> None:
     pipe = fed(True, **options)

@@ -174,6 +174,7 @@ def test_reset_amid_an_epoch_keeps_what_was_scheduled() -> None:
     assert pipe.empty()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", WAYS)
 def test_close_in_another_thread_is_not_the_end_of_the_data(way: Any) -> None:
     pipe = piped(lambda: fn.external_source(name="a", blocking=True), **way)

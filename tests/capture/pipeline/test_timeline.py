@@ -116,6 +116,7 @@ def test_waits_and_the_queue(pipe: Pipeline) -> None:
     assert all(0 <= length <= pipe.cpu_queue_size for length in lengths)
 
 
+@pytest.mark.full
 def test_a_full_queue_is_seen() -> None:
     """Where the user asks for a batch only once one is there, the scheduler has to wait."""
 
@@ -135,6 +136,7 @@ def test_a_full_queue_is_seen() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_tracing_changes_no_bit(photographs: Path) -> None:
     plain, traced = training(photographs), training(photographs)
     timeline = traced.trace(batches=3)

@@ -197,6 +197,7 @@ def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.Mon
     assert good.is_ready(NOTHING)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_nobody_forks_while_a_kernel_is_compiled() -> None:
@@ -267,6 +268,7 @@ print({kernel.__name__: len(kernel.dispatcher().overloads) for kernel in KERNELS
 """
 
 
+@pytest.mark.full
 def test_what_is_prepared_is_what_is_called() -> None:
     """Each kernel is compiled for the types that it is called with, and no others."""
     run = subprocess.run(
@@ -289,6 +291,7 @@ begun.wait()
 """
 
 
+@pytest.mark.full
 def test_a_process_ends_before_all_is_prepared() -> None:
     run = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -274,6 +274,7 @@ def _deep(size: int) -> Callable[[], Any]:
     return result
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [1, 127, 128, 300, 70000])
 def test_global_names_are_those_of_dis(size: int) -> None:
     function = _deep(size)
@@ -281,6 +282,7 @@ def test_global_names_are_those_of_dis(size: int) -> None:
     assert global_names(function) == {f"name_{k}" for k in range(size)}
 
 
+@pytest.mark.full
 def test_global_names_of_all_kernels_are_those_of_dis() -> None:
     for kernel in own_kernels():
         code = kernel.function.__code__

@@ -111,6 +111,7 @@ def test_arrays_without_an_owner_are_not_counted() -> None:
     assert loose.tolist() == [2, 3, 4, 5]
 
 
+@pytest.mark.full
 def test_arrays_of_a_call() -> None:
     """Each has room of its own, also where two are alike."""
     kind = numba.types.float64[::1]

@@ -22,7 +22,7 @@ from gradiva.eager.jit.packed_calls import (
     run_calls,
     take_next,
 )
-from gradiva.eager.jit.work_sharing import chunk_size, parallel_for
+from gradiva.eager.jit.work_sharing import parallel_for, take_turns
 from gradiva.eager.runtime import host_memory
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
@@ -139,19 +139,35 @@ def test_what_cannot_be_laid_out() -> None:
         pack_call(count, (np.zeros(4, object),), 1)
 
 
+def turn_of_this_thread(pool: WorkerPool) -> int:
+    """How many of 50 ranges this thread may take at once."""
+    counter, turns = np.zeros(1, np.int64), list[int]()
+
+    def take(turn: int) -> None:
+        counter[0] += turn
+        turns.append(turn)
+
+    take_turns(pool, counter, 50, 0, take)
+    assert set(turns) == {turns[0]}
+    assert counter[0] == 50
+    return turns[0]
+
+
 def test_the_main_thread_looks_up_after_each_range(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers Ctrl+C; the others stay in compiled code."""
-    assert chunk_size(50) == 1
+    assert turn_of_this_thread(pool) == 1
     with ThreadPoolExecutor(1) as other:
-        assert other.submit(chunk_size, 50).result() == 50
+        assert other.submit(turn_of_this_thread, pool).result() == 50
     turns: list[int] = []
     real = work_sharing._share
 
-    def noted(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any, turn: int) -> None:
+    def noted(
+        counter: Any, ranges: Any, stop: Any, oldest: Any, batch: int, turn: int, *rest: Any
+    ) -> None:
         turns.append(turn)
-        real(counter, ranges, stop, rows, failed, turn)
+        real(counter, ranges, stop, oldest, batch, turn, *rest)
 
     monkeypatch.setattr(work_sharing, "_share", noted)
     target = np.zeros(10, np.int64)

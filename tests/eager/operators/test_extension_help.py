@@ -87,6 +87,7 @@ def test_help_says_that_indices_are_not_checked() -> None:
     assert "NUMBA_BOUNDSCHECK=1" in (inspect.getdoc(extension.jit) or "")
 
 
+@pytest.mark.full
 def test_the_example_of_for_slabs() -> None:
     """Ragged samples, which have gaps between them."""
 

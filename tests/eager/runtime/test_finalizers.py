@@ -93,6 +93,7 @@ print("leaving")
 """
 
 
+@pytest.mark.full
 def test_a_script_that_leaves_a_loop_at_module_level_ends() -> None:
     assert script(LEFT) == "leaving\n"
 

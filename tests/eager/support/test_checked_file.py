@@ -55,6 +55,7 @@ def damages(whole: bytes) -> list[bytes]:
     return [*found, whole + b"\0", whole + whole, b"\0" * 4096]
 
 
+@pytest.mark.full
 def test_damaged_files_are_removed(file: Path) -> None:
     for data in damages(file.read_bytes()):
         file.write_bytes(data)

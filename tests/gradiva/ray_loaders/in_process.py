@@ -14,13 +14,13 @@ import pytest
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.ops.readers.core.source import EpochPart
+from gradiva.ops.readers.sharding.shard_schedule import ShardSchedule
 from gradiva.plugin.ray import LoaderIterator, loader_iterator
 from gradiva.plugin.ray.actors import Recipe
 from gradiva.plugin.ray.batch_fetcher import LoaderLostError
 from gradiva.plugin.ray.batch_producer import BatchProducer
 from gradiva.plugin.ray.loaded_batch import LoadedBatch
 from gradiva.plugin.ray.loader_options import Settings
-from gradiva.plugin.ray.shard_schedule import ShardSchedule
 
 from .pipelines import GLOBAL, NAMES, producer
 

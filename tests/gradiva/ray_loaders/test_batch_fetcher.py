@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.ops.readers.core.source import EpochPart
+from gradiva.ops.readers.sharding.shard_schedule import EpochPosition, ShardSchedule
 from gradiva.plugin.ray.batch_fetcher import BatchFetcher
-from gradiva.plugin.ray.shard_schedule import EpochPosition, ShardSchedule
 from tests.tiers import examples
 
 from .simulated import Machines, Simulated, places_of
@@ -183,7 +183,8 @@ class Training:
             if (step + 1) % save == 0 or step + 1 == steps:
                 self.learned += since
                 since.clear()
-                self.state = schedule.state(EpochPosition(place.epoch, place.begin, step + 1))
+                place_now = EpochPosition(place.epoch, place.begin, step + 1)
+                self.state = schedule.state(place_now, self.length)
         return place.epoch + (until == steps)
 
     def wanted(self, epochs: int) -> Counter[int]:

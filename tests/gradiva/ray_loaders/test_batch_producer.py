@@ -13,10 +13,12 @@ import gradiva
 from gradiva import fn, pipeline_def, types
 from gradiva.capture.graph import fingerprint
 from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.capture.iterators.iterator_options import FACTS
 from gradiva.ops.readers.core.source import EpochPart
+from gradiva.ops.readers.sharding.shard_schedule import EpochPosition, ShardSchedule
 from gradiva.plugin.numpy import DALIRaggedIterator
 from gradiva.plugin.ray.batch_producer import BatchProducer
-from gradiva.plugin.ray.shard_schedule import EpochPosition, ShardSchedule
+from gradiva.receipts import Reproducer
 
 SIZE = 7
 
@@ -28,8 +30,8 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def piped(folder: str, batch_size: int = 3, **reader: Any) -> Any:
-    @pipeline_def(batch_size=batch_size, num_threads=2, seed=5)
+def piped(folder: str, batch_size: int = 3, with_receipt: bool | None = None, **reader: Any) -> Any:
+    @pipeline_def(batch_size=batch_size, num_threads=2, seed=5, with_receipt=with_receipt)
     def pipe() -> Any:
         arrays = fn.readers.numpy(file_root=folder, random_shuffle=True, name="arrays", **reader)
         noise = fn.random.uniform(range=(0, 1))
@@ -65,6 +67,25 @@ def test_the_bits_of_a_pipeline(folder: str, policy: LastBatchPolicy) -> None:
             assert bytes_of(made) == found
             assert made.names is not None
             assert all(name.endswith(".npy") for name in made.names)
+    finally:
+        producer.close()
+
+
+@pytest.mark.core
+def test_receipts(folder: str) -> None:
+    """A loader says what it has made a batch from, also after the way to the trainer."""
+    producer = BatchProducer(piped(folder, with_receipt=True))
+    again = Reproducer(piped(folder))
+    try:
+        for start in (0, 3, 6):
+            made = pickle.loads(pickle.dumps(producer.make(EpochPart(1, start, start + 3))))
+            receipt = FACTS["@receipt"](made.batches())
+            assert receipt.batch["epoch"] == 1
+            found = again.reproduce(receipt)
+            assert found.reproduced, found
+            assert found.outputs is not None
+            outputs = [[array.tobytes() for array in batch.arrays()] for batch in found.outputs]
+            assert outputs == bytes_of(made)
     finally:
         producer.close()
 

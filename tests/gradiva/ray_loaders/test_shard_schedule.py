@@ -12,7 +12,7 @@ import gradiva
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.ops.readers.core.order import Shuffled
 from gradiva.ops.readers.core.plan import ShardedPlan
-from gradiva.plugin.ray.shard_schedule import EpochPosition, ShardSchedule
+from gradiva.ops.readers.sharding.shard_schedule import EpochPosition, ShardSchedule
 from tests.tiers import examples
 
 FILL, DROP, PARTIAL = LastBatchPolicy.FILL, LastBatchPolicy.DROP, LastBatchPolicy.PARTIAL
@@ -44,7 +44,8 @@ def test_a_step() -> None:
     assert ShardSchedule(2, 3, DROP).steps(14) == 2
     partial = ShardSchedule(2, 3, PARTIAL)
     assert partial.steps(14) == 3
-    assert step_of(partial, EpochPosition(0, 0, 2), 14) == [[], [12], [13]]
+    assert step_of(partial, EpochPosition(0, 0, 1), 14) == [[6], [7], [8, 9]]
+    assert step_of(partial, EpochPosition(0, 0, 2), 14) == [[10], [11], [12, 13]]
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -73,7 +74,7 @@ def test_each_sample_once_for_any_worlds(
                 seen += [one for one in own if one < length]
             place = EpochPosition(0, place.begin, step + 1)
         assert seen == list(range(schedule.consumed(place, length)))
-        state = schedule.state(place)
+        state = schedule.state(place, length)
     else:
         assert schedule.resumed(state or {}, length) == EpochPosition(1)
     assert sorted(seen) == list(range(length))
@@ -128,20 +129,43 @@ def test_contiguous_is_what_readers_do(
 
 
 def test_the_same_global_batch_keeps_its_steps() -> None:
-    state = ShardSchedule(6, 2).state(EpochPosition(3, 0, 4))
+    state = ShardSchedule(6, 2).state(EpochPosition(3, 0, 4), 100)
     assert ShardSchedule(4, 3).resumed(state, 100) == EpochPosition(3, 0, 4)
     assert ShardSchedule(12, 1).resumed(state, 100) == EpochPosition(3, 0, 4)
     assert ShardSchedule(6, 3).resumed(state, 100) == EpochPosition(3, 48, 0)
 
 
+def test_states_of_older_versions() -> None:
+    """There all steps but the last one were full."""
+    schedule = ShardSchedule(2, 3, PARTIAL)
+    state = schedule.state(EpochPosition(0, 0, 2), 14)
+    assert (state["samples"], schedule.resumed(state, 14)) == (10, EpochPosition(0, 0, 2))
+    old = {name: value for name, value in state.items() if name != "samples"}
+    assert schedule.resumed(old, 14) == EpochPosition(0, 12)
+    assert ShardSchedule(1, 2, FILL).resumed(old, 14) == EpochPosition(0, 12)
+
+
+def test_the_same_steps_of_a_global_batch() -> None:
+    """The last two steps, too, do not depend on the number of trainers."""
+    for length in range(30, 60):
+        found = {
+            tuple(
+                ShardSchedule(12 // world, world, PARTIAL, alike=True).span(step, 0, length)
+                for step in range(-(-length // 12))
+            )
+            for world in (1, 2, 3, 4, 6)
+        }
+        assert len(found) == 1
+
+
 def test_what_was_dropped_does_not_come_back() -> None:
-    state = ShardSchedule(2, 2, DROP).state(EpochPosition(0, 0, 2))
+    state = ShardSchedule(2, 2, DROP).state(EpochPosition(0, 0, 2), 10)
     assert ShardSchedule(1, 1, DROP).resumed(state, 10) == EpochPosition(1)
 
 
 def test_refusals() -> None:
     schedule = ShardSchedule(2, 2)
-    good = schedule.state(EpochPosition())
+    good = schedule.state(EpochPosition(), 10)
     for bad in ({**good, "step": -1}, {**good, "step": True}, {**good, "world_size": 0}, {}, None):
         with pytest.raises(gradiva.OperatorTypeError, match="`state_dict`"):
             schedule.resumed(bad, 10)  # type: ignore[arg-type]
@@ -149,6 +173,6 @@ def test_refusals() -> None:
         schedule.resumed({**good, "policy": "KEEP"}, 10)
     with pytest.raises(gradiva.OperatorValueError, match="`sharding`"):
         ShardSchedule(2, 2, sharding="contiguous").resumed(good, 10)
-    begun = ShardSchedule(2, 2, sharding="contiguous").state(EpochPosition(0, 0, 1))
+    begun = ShardSchedule(2, 2, sharding="contiguous").state(EpochPosition(0, 0, 1), 40)
     with pytest.raises(gradiva.OperatorValueError, match=r"`world_size`: .*expected 2, as in"):
         ShardSchedule(2, 3, sharding="contiguous").resumed(begun, 40)

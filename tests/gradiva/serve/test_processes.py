@@ -118,6 +118,7 @@ print(Batcher(forks)(5).item())
     assert (code, told) == (0, "ended\n5\n"), errors
 
 
+@pytest.mark.full
 def test_ctrl_c_while_a_client_waits() -> None:
     """The program ends, although the function never returns."""
     code, told, errors = run("Batcher(hangs)(1)", interrupt=True)

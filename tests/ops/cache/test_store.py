@@ -162,6 +162,7 @@ def test_failures(store: Store) -> None:
     assert (entry.shape, entry.dtype, entry.layout) == ((), "", "")
 
 
+@pytest.mark.full
 def test_many_entries(store: Store) -> None:
     """The table grows, and each entry is found."""
     values = [np.array([number], np.int32) for number in range(20000)]

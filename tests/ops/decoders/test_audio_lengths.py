@@ -233,6 +233,7 @@ def test_chained_ogg(subtype: str) -> None:
             decoded(files[0] + other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
 def test_parts_of_ogg(subtype: str) -> None:
     """Also of the last page, which ends before its packets do."""
@@ -383,6 +384,7 @@ def test_edit_lists_count_in_seconds(up: int, down: int) -> None:
     np.testing.assert_array_equal(decoded(with_timescale(file, up, down)), whole)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_edit_lists_of_several_parts(channels: int, version: int) -> None:

@@ -74,7 +74,7 @@ def test_files_of_one_kind_share_what_is_said_of_them() -> None:
 
 
 @pytest.mark.parametrize("turn", [False, True])
-@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
+@pytest.mark.parametrize("color", few(["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"], "RGB"))
 def test_all_headers_say_what_each_says(color: str, turn: bool) -> None:
     """What is found for all files of a batch at once is what is found for each of them."""
     infos = list[ImageInfo]()

@@ -111,6 +111,7 @@ def test_palettes(bits: int) -> None:
         np.testing.assert_array_equal(decoded(data, dtype=np.uint16), colors.T[indices])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_floats(kind: Any) -> None:
     for samples in (1, 3):

@@ -194,6 +194,7 @@ DIGESTS = {
 OF_DIGESTS = [(300, 451), (48, 64), (640, 480), (10, 300), (100, 100)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compat", DIGESTS)
 def test_values_of_qwen2_vl(compat: str) -> None:
     """In every mode, from files on; for these sizes, Pillow 13 has the values of older versions."""

@@ -34,6 +34,7 @@ def by_hand(height: int, width: int, factor: int, least: int, most: int) -> tupl
     return high, wide
 
 
+@pytest.mark.full
 @settings(max_examples=examples(1000, quick=200), deadline=None)
 @given(
     st.integers(1, 9000),

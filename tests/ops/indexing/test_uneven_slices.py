@@ -114,3 +114,11 @@ def test_decoded_windows() -> None:
     wanted = [picture[2:9], picture[3:8, 4:20], picture[5:11, 6:12]]
     for one, part in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, part)
+
+
+def test_starts_of_no_samples() -> None:
+    """Computed ones: an empty batch does not say how many numbers each sample would have."""
+    none = gradiva.batch([np.zeros((4, 5), np.uint8)], layout="HW").select([])
+    start = gradiva.shapes(none) // 2
+    assert len(gradiva.slice(none, start=start, shape=(2, 2), axis_names="HW")) == 0
+    assert len(gradiva.slice(none, rel_start=start * 0.5, rel_shape=0.5, axis_names="HW")) == 0

@@ -47,6 +47,7 @@ def test_partners() -> None:
     check_counts(others, np.ones(56))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0])
 def test_shares(alpha: float) -> None:
     """A beta distribution, against NumPy's."""

@@ -211,6 +211,7 @@ def test_in_debug_mode(folder: Path, expected: Rows) -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_pipelines_with_a_cache(folder: Path, expected: Rows) -> None:
     """Decoded images are kept; what is mixed is computed in each epoch."""
     pipe = pipeline(folder, 20, cache="ram")

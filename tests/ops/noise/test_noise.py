@@ -78,6 +78,7 @@ def test_normal_values() -> None:
     np.testing.assert_array_equal(made, [normal_from_word(word) for word in words])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mean", few([1e-6, 0.3, 4.0, 21.25, 63.9, 64.1, 500.0, 1e5], 4.0, 64.1))
 def test_poisson_quantiles(mean: float) -> None:
     stats = pytest.importorskip("scipy.stats")

@@ -47,6 +47,7 @@ def of_threads(number: int) -> Any:
     return gradiva.EvalContext(num_threads=number)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "given",
     [
@@ -205,6 +206,7 @@ class _HeldRead:
         self._table.gate.set()
 
 
+@pytest.mark.full
 def test_closed_while_it_is_read() -> None:
     """Who waits gets an error, and nothing of what was stopped is delivered later."""
     table = _Held()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.order import _MANY, _sort_keys, _sorted_by, permutation
 from gradiva.ops.readers.core.plan import ShardedPlan
 from tests.tiers import examples
 
@@ -57,3 +58,16 @@ def test_a_state_brings_its_seed() -> None:
     np.testing.assert_array_equal(other.take(70)[0], cursor.take(70)[0])
     with pytest.raises(gradiva.OperatorValueError, match="not the state of a reader"):
         other.set_state({"epoch": -1, "index": 0, "size": 50, "seed": 1})
+
+
+def test_large_permutations() -> None:
+    """They are sorted by parts, with the bits of a stable sort."""
+    size = _MANY + 12345
+    keys = np.empty(size, np.uint64)
+    _sort_keys(np.uint64(7), np.uint64(2), keys)
+    np.testing.assert_array_equal(permutation(7, 2, size), np.argsort(keys, kind="stable"))
+    # Equal keys keep their order.
+    keys = np.random.default_rng(0).integers(0, 40, 500).astype(np.uint64) << np.uint64(58)
+    stops, order = np.zeros((1 << 4) + 1, np.int64), np.empty(500, np.int64)
+    _sorted_by(keys, np.uint64(60), stops, np.empty_like(keys), order)
+    np.testing.assert_array_equal(order, np.argsort(keys, kind="stable"))

@@ -230,6 +230,7 @@ def test_no_more_is_begun_than_a_batch(server: Loopback, count: int) -> None:
     assert [part.url for part in storage._parts.every()] == files[:count]
 
 
+@pytest.mark.full
 def test_the_plan_does_not_run_dry_where_little_may_wait(
     server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,7 +403,8 @@ def test_readers_go_on_after_a_fork(server: Loopback, tmp_path: Path) -> None:
 
 MISSING = """
 import sys
-sys.modules[sys.argv[1]] = None
+for name in sys.argv[1].split(","):
+    sys.modules[name] = None
 import gradiva
 try:
     next(iter(gradiva.readers.File(files=[sys.argv[2]]).next_epoch(batch_size=1)))
@@ -413,16 +415,20 @@ except RuntimeError as error:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("module", "url", "hint"),
+    ("modules", "url", "hint"),
     [
-        ("fsspec", "s3://bucket/a", "pip install 'gradiva[remote]'"),
+        ("fsspec", "http://127.0.0.1/a", "pip install 'gradiva[remote]'"),
         ("aiohttp", "http://127.0.0.1/a", "pip install aiohttp"),
-        ("s3fs", "s3://bucket/a", "pip install s3fs"),
+        ("obstore,s3fs", "s3://bucket/a", "pip install 'gradiva[s3]'"),
+        ("obstore,fsspec", "s3://bucket/a", "pip install 'gradiva[s3]'"),
+        ("obstore,fsspec", "gs://bucket/a", "pip install 'gradiva[gcs]'"),
+        ("obstore,adlfs", "az://bucket/a", "pip install 'gradiva[azure]'"),
+        ("s3fs", "s3://bucket/a//b", "pip install s3fs"),
     ],
 )
-def test_what_is_not_installed_is_named(module: str, url: str, hint: str) -> None:
+def test_what_is_not_installed_is_named(modules: str, url: str, hint: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", MISSING, module, url], capture_output=True, text=True, check=True
+        [sys.executable, "-c", MISSING, modules, url], capture_output=True, text=True, check=True
     )
     assert hint in run.stdout, run.stdout
 

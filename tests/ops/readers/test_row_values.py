@@ -326,6 +326,7 @@ def test_a_mark_of_the_byte_order_is_no_line(tmp_path: Path) -> None:
             assert [int(one) for one in read(readers.JSONL, paths=str(path), columns="x")] == [5]
 
 
+@pytest.mark.full
 def test_rows_of_several_threads() -> None:
     """Long ones raise the limit of Python's module for a moment, which others may see."""
     long, short = '"' + "a" * 200_000 + '"', '"' + "b" * 140_000 + '"'

@@ -95,6 +95,7 @@ def test_equal_between_readers_and_epochs(paths: list[str]) -> None:
     assert sorted(map(str, identities_of(contents))) == sorted(map(str, identities_of(others)))
 
 
+@pytest.mark.full
 def test_equal_in_another_process(paths: list[str]) -> None:
     code = (
         "import sys, gradiva\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import re
 import socket
 import threading
@@ -17,11 +18,12 @@ __all__ = ["Loopback", "loopback"]
 
 class Loopback:
     """objects: by path, such as "/a.bin". faults: one for each of the next requests for bytes:
-    "503", "404", "cut", "stall", "ok", and "held", which waits until `let_go` is set. always: the
-    fault of all requests for the bytes of a path. requests: method, path and range of what was
-    asked. ranges: whether ranges are served. tags: whether objects have an ETag. latency: seconds
-    before each answer. padding: bytes of a header that says nothing. longest: requests for more
-    bytes are held as well."""
+    "503", "404", "503 SlowDown" (an error as S3 tells it), "cut", "stall", "ok", and "held", which
+    waits until `let_go` is set. always: the fault of all requests for the bytes of a path.
+    requests: method, path and range of what was asked. ranges: whether ranges are served. tags:
+    whether objects have an ETag. latency: seconds before each answer. behind: the host and port of
+    a server that answers in place of `objects`, where there is no fault. padding: bytes of a header
+    that says nothing. longest: requests for more bytes are held as well."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -31,6 +33,7 @@ class Loopback:
         self.requests: list[tuple[str, str, str]] = []
         self.ranges = self.tags = True
         self.latency = 0.0
+        self.behind = ""
         self.padding = 0
         self.longest = 1 << 62
         self.let_go = threading.Event()
@@ -78,6 +81,38 @@ def loopback() -> Iterator[Loopback]:
         def do_GET(self) -> None:
             self._answer(True)
 
+        def _refuse(self, status: int, code: str, body: bool) -> None:
+            if not code:
+                self.send_error(status)
+                return
+            text = f"<Error><Code>{code}</Code><Message>Told by the test.</Message></Error>"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode() if body else b"")
+
+        def _pass_on(self, body: bool, cut: bool) -> None:
+            """The answer of the server behind this one, to the same request."""
+            connection = http.client.HTTPConnection(here.behind)
+            connection.request(self.command, self.path, headers=dict(self.headers.items()))
+            answer = connection.getresponse()
+            content = answer.read()
+            connection.close()
+            self.send_response_only(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("connection", "transfer-encoding"):
+                    self.send_header(name, value)
+            if body and answer.getheader("Content-Length") is None:
+                self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if cut:
+                content = content[: len(content) // 2]
+                self.close_connection = True
+            self.wfile.write(content if body else b"")
+            if cut:
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+
         def _answer(self, body: bool) -> None:
             wanted = self.headers.get("Range", "")
             here.requests.append((self.command, self.path, wanted))
@@ -91,13 +126,16 @@ def loopback() -> Iterator[Loopback]:
                 here.let_go.wait()
             if body and fault == "held":
                 here.let_go.wait()
-            if fault.isdecimal():
-                self.send_error(int(fault))
+            if fault[:3].isdecimal():
+                self._refuse(int(fault[:3]), fault[4:], body)
                 return
             if fault == "stall":
                 here.stalled.set()
                 here.released.wait()
                 self.close_connection = True
+                return
+            if here.behind:
+                self._pass_on(body, fault == "cut")
                 return
             content = here.objects.get(self.path)
             page = content is None
@@ -120,6 +158,7 @@ def loopback() -> Iterator[Loopback]:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
             if here.tags and not page:
                 self.send_header("ETag", here.tag(content))
+                self.send_header("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
             if page:
                 self.send_header("Content-Type", "text/html")
             self.end_headers()

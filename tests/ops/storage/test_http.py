@@ -132,6 +132,8 @@ def test_an_object_that_changes_is_an_error(server: Loopback, tags: bool) -> Non
     assert isinstance(found, ObjectChangedError)
     assert "changed during the epoch" in str(found)
     assert joined(Storage().take([Want(url, 0, 100)])[0]) == server.objects["/a"][:100]
+    server.objects["/a"] = DATA[:1000]
+    assert isinstance(storage.take([Want(url, 250_000, 250_100)])[0], ObjectChangedError)
 
 
 def test_a_server_without_ranges(server: Loopback) -> None:

@@ -18,6 +18,7 @@ import gradiva
 from gradiva.ops.storage.ranges import Want
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import sendable
+from tests.tiers import few
 
 PAGE = b"""<a href="a%20b.jpg">a b.jpg</a> <a href="%41%7e%2F.jpg">A~/.jpg</a>
 <a href="c&amp;d.jpg">c&amp;d.jpg</a> <a href="\xc3\xbc.jpg">u</a>"""
@@ -110,7 +111,7 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("given", few(GIVEN, every=3))
 @pytest.mark.parametrize("options", ["{}", '{"headers": {"x": "y"}}'])
 def test_as_it_was_given(served: Served, given: str, options: str) -> None:
     """Whole, by ranges, and when its size is asked for."""
@@ -134,6 +135,7 @@ def test_a_place_that_another_server_names(served: Served) -> None:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("front", ["simplecache::", "zip://inside.bin::", "zip://empty.bin::"])
 def test_behind_another_file_system(served: Served, front: str) -> None:
     url = f"{front}{served.url}/a%7E?sig=a%2Fb"

@@ -56,6 +56,7 @@ def pixels(source: Any, *arguments: Any, **options: Any) -> Any:
     return out
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", few(FORMATS, "yuv420p", "nv12"))
 def test_bits_of_the_scaler(name: str) -> None:
     for seed, (height, width) in enumerate(SIZES):

@@ -73,6 +73,7 @@ def test_rules(seed: int) -> None:
         assert damaged.tolist() == plain_by_order(frames, refused, delay)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("intra", [False, True])
 def test_many_damaged_frames(intra: bool) -> None:
     """Of a long recording of which next to nothing is good. Hours, if each of them is compared with

@@ -200,6 +200,7 @@ def test_edit_list() -> None:
     decoder.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "kind", few(["h264", "h264 without B", "h264 pyramid", "mpeg4", "vp9", "hevc"], "h264", "hevc")
 )

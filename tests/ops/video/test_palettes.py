@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gradiva
+from tests.tiers import few
 
 from .bars import as_array, av
 
@@ -57,7 +58,7 @@ def expected(data: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("changes", [False, True])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", few(FORMS, every=4))
 def test_each_frame_has_its_colors(form: str, changes: bool, tmp_path: Path) -> None:
     data = video(*FORMS[form], changes)
     frames = expected(data)

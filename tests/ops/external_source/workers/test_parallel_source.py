@@ -107,6 +107,7 @@ FORMS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", few(range(len(FORMS)), 0))
 def test_same_bits_for_every_number_of_workers(form: int) -> None:
     source, options = FORMS[form]
@@ -120,6 +121,7 @@ def test_same_bits_for_every_number_of_workers(form: int) -> None:
     assert found == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", few(["spawn", "forkserver"], "forkserver"))
 def test_start_methods(method: str) -> None:
     for source, options in (FORMS[0], FORMS[7]):

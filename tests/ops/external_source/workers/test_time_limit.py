@@ -79,14 +79,9 @@ def test_there_is_a_limit_unless_it_is_switched_off(monkeypatch: pytest.MonkeyPa
             ProcessPool(0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
-    ("source", "method"),
-    [
-        (wait, "fork"),
-        pytest.param(spin, "fork", marks=pytest.mark.full),
-        pytest.param(hold, "fork", marks=pytest.mark.full),
-        pytest.param(wait, "spawn", marks=pytest.mark.full),
-    ],
+    ("source", "method"), [(wait, "fork"), (spin, "fork"), (hold, "fork"), (wait, "spawn")]
 )
 def test_the_error_says_where_the_call_was(
     source: Any, method: str, monkeypatch: pytest.MonkeyPatch

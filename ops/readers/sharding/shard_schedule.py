@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradiva.capture.pipeline.epochs import LastBatchPolicy, begin_of
-from gradiva.eager.support.errors import OperatorValueError, wrong_type, wrong_value
-from gradiva.ops.readers.core.source import EpochPart
+from gradiva.eager import extension as op
+from gradiva.ops.readers.core.source import EpochPart, LastBatchPolicy, begin_of
 
-__all__ = ["SHARDINGS", "EpochPosition", "ShardSchedule"]
-
-SHARDINGS = ("interleaved", "contiguous")
+__all__ = ["EpochPosition", "LastBatchPolicy", "ShardSchedule"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,14 @@ class ShardSchedule:
 
     policy: of the last step, where fewer samples are left than all trainers take. FILL repeats the
     last sample of the epoch; DROP leaves these samples out; PARTIAL deals them evenly, so that
-    batches are smaller, and empty where there are fewer samples than trainers. All trainers have
-    equally many steps.
+    batches are smaller. If fewer samples than trainers would be left, the last two steps have about
+    equally many, so that no batch is empty, unless there are no two steps, or batches are of one
+    sample. All trainers have equally many steps.
     sharding: "interleaved", or "contiguous" for shards one after the other, as readers have them;
-    then `moving` says that trainers go on to the next shard in each epoch, and shards are cut
-    between groups of `unit` samples.
+    then `moving` says that trainers go on to the next shard in each epoch. unit: shards, and
+    smaller batches, are cut between groups of so many samples. alike: steps are the same for any
+    number of trainers that divides the samples of a step: with PARTIAL, the last two steps also
+    have about equally many samples where those that are left would not fill half of a step.
     """
 
     batch_size: int
@@ -48,6 +48,7 @@ class ShardSchedule:
     sharding: str = "interleaved"
     moving: bool = True
     unit: int = 1
+    alike: bool = False
 
     @property
     def global_batch(self) -> int:
@@ -57,21 +58,55 @@ class ShardSchedule:
     def steps(self, length: int, begin: int = 0) -> int:
         """The number of steps from sample `begin` to the end of an epoch of `length` samples."""
         if self.sharding == "interleaved":
-            left, whole = length - begin, self.global_batch
+            left, whole = max(0, length - begin), self.global_batch
         elif self.policy is LastBatchPolicy.DROP:
             left, whole = self._least(length), self.batch_size
         else:
             left, whole = self._most(length), self.batch_size
         return left // whole if self.policy is LastBatchPolicy.DROP else -(-left // whole)
 
+    def full_steps(self, length: int, begin: int = 0) -> int:
+        """How many of these steps have a full batch for each trainer, without repeats."""
+        full, rest = divmod(max(0, length - begin), self.global_batch)
+        return full - (full > 0 and self._evens_out(rest))
+
+    def _evens_out(self, rest: int) -> bool:
+        """Whether the last two steps share their samples, of which the last would have `rest`."""
+        few = rest < self.world_size and self.batch_size > 1
+        if self.alike:
+            few = 2 * rest < self.global_batch
+        return rest > 0 and few and self.policy is LastBatchPolicy.PARTIAL
+
+    def span(self, step: int, begin: int, length: int) -> tuple[int, int]:
+        """The places in the epoch of the first sample of a step, and behind its last one, of all
+        trainers together; of interleaved shards. Steps are counted from sample `begin` on."""
+        whole, full = self.global_batch, self.full_steps(length, begin)
+        first = begin + step * whole
+        if step < full:
+            return first, first + whole
+        first = begin + full * whole
+        if length - first <= whole:
+            return min(first, length) + (step - full) * whole, length
+        middle = first + -(-(length - first) // (2 * self._group)) * self._group
+        return (first, middle) if step == full else (middle, length)
+
+    @property
+    def _group(self) -> int:
+        """Smaller batches are cut between groups of so many samples, if full ones are."""
+        return 1 if self.batch_size % self.unit else self.unit
+
     def part(self, place: EpochPosition, rank: int, length: int) -> EpochPart:
         """What the trainer `rank` gets in the step at this position."""
         if self.sharding == "contiguous":
             return self._of_shard(place, rank, length)
-        first = place.begin + place.step * self.global_batch
-        left = length - first
-        if left < self.global_batch and self.policy is LastBatchPolicy.PARTIAL:
-            start, stop = (first + left * one // self.world_size for one in (rank, rank + 1))
+        first, last = self.span(place.step, place.begin, length)
+        if last - first < self.global_batch and self.policy is LastBatchPolicy.PARTIAL:
+            group = self._group
+            groups = -(-(last - first) // group)
+            start, stop = (
+                min(first + groups * one // self.world_size * group, last)
+                for one in (rank, rank + 1)
+            )
         else:
             start, stop = (first + self.batch_size * one for one in (rank, rank + 1))
         return EpochPart(place.epoch, start, stop)
@@ -100,12 +135,14 @@ class ShardSchedule:
 
     def consumed(self, place: EpochPosition, length: int) -> int:
         """The number of samples of the epoch that were delivered before this position, repeats not
-        counted."""
-        return min(place.begin + place.step * self.global_batch, length)
+        counted; of interleaved shards. At the end of an epoch those that were dropped count."""
+        if place.step >= self.steps(length, place.begin):
+            return length
+        return self.span(place.step, place.begin, length)[0]
 
-    def state(self, place: EpochPosition) -> dict[str, Any]:
-        """The position as plain data: the same for all trainers."""
-        return {
+    def state(self, place: EpochPosition, length: int) -> dict[str, Any]:
+        """The position as plain data: the same for all trainers. length: of the epoch."""
+        found: dict[str, Any] = {
             "epoch": place.epoch,
             "step": place.step,
             "begin": place.begin,
@@ -114,6 +151,9 @@ class ShardSchedule:
             "sharding": self.sharding,
             "policy": self.policy.name,
         }
+        if self.sharding == "interleaved":
+            found["samples"] = self.consumed(place, length)
+        return found
 
     def resumed(self, state: dict[str, Any], length: int) -> EpochPosition:
         """The position at which to continue, from the result of `state` for any number of trainers.
@@ -131,12 +171,15 @@ class ShardSchedule:
                 policy=LastBatchPolicy[state["policy"]],
             )
             sharding = state["sharding"]
+            # Older states do not have it: there, all steps but the last one were full.
+            full = min(place.begin + place.step * before.global_batch, length)
+            samples = _count(state.get("samples", full))
         except (KeyError, TypeError, ValueError) as error:
-            raise wrong_type(
+            raise op.wrong_type(
                 "state_dict", "what `state_dict` returned", f"{state!r} ({error!r})"
             ) from None
         if sharding != self.sharding:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="sharding", expected=f"{sharding!r}, as in the state", got=self.sharding
             )
         if place.step >= before.steps(length, place.begin):
@@ -144,13 +187,13 @@ class ShardSchedule:
         if self.sharding == "contiguous":
             self._require("batch_size", before.batch_size, self.batch_size)
             self._require("world_size", before.world_size, self.world_size)
-        elif before.global_batch != self.global_batch:
-            return EpochPosition(place.epoch, before.consumed(place, length))
+        elif self.consumed(place, length) != samples:
+            return EpochPosition(place.epoch, samples)
         return place
 
     def _require(self, name: str, was: int, now: int) -> None:
         if was != now:
-            raise wrong_value(
+            raise op.wrong_value(
                 name,
                 f"{was}, as in the state",
                 str(now),

@@ -1,0 +1,1 @@
+"""The second generation of the transforms, and their functions."""

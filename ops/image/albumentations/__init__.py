@@ -1,0 +1,1 @@
+"""The transforms of Albumentations: what `gradiva.convert.albumentations` makes calls of."""

@@ -1,0 +1,1 @@
+"""Parts of an epoch for processes that share it, step by step."""

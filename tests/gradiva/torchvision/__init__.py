@@ -1,0 +1,1 @@
+"""`gradiva.experimental.torchvision`: against torchvision, Pillow and DALI."""
