@@ -7,20 +7,32 @@ up to date.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gradiva.convert.core.rules import Rules
 from gradiva.convert.from_albumentations.convert import RULES as ALBUMENTATIONS
+from gradiva.convert.from_huggingface.table import TABLE as HUGGINGFACE
 from gradiva.convert.from_torchvision.convert import RULES as TORCHVISION
 
 PAGE = Path(__file__).parents[1] / "docs" / "convert.md"
+
+
+class Table(Protocol):
+    """Something with a table in Markdown, which begins with `head`."""
+
+    @property
+    def head(self) -> str: ...
+    def table(self) -> str: ...
+
+
 RULES: tuple[Rules[Any], ...] = (TORCHVISION, ALBUMENTATIONS)
-"""The rules of each package, whose table stands below a head of its own."""
+TABLES: tuple[Table, ...] = (*RULES, HUGGINGFACE)
+"""The tables of all packages; each stands below a head of its own."""
 
 
 def written(text: str) -> str:
     """The page with the tables in place of those that are there."""
-    for rules in RULES:
+    for rules in TABLES:
         before, head, rest = text.partition(rules.head)
         if not head:
             raise SystemExit(f"docs/convert.md has no table that begins with {rules.head!r}")

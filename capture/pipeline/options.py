@@ -96,8 +96,8 @@ class PipelineKeywords(TypedDict, total=False):
     concurrency: OperatorConcurrency | str | None
     cache: str | os.PathLike[str] | None
     cache_bytes: int | None
-    compose_warps: bool
     with_receipt: bool | dict[str, str] | None
+    compose_warps: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class PipelineOptions:
     stream_policy: StreamPolicy | None
     concurrency: OperatorConcurrency | None
     cache: CacheOptions | None
-    compose_warps: bool
     with_receipt: ReceiptOptions | None
+    compose_warps: bool
 
     @property
     def depth(self) -> tuple[int, int]:

@@ -69,9 +69,9 @@ class Pipeline:
     exec_dynamic, stream_policy, concurrency: accepted; they change no result.
     cache, cache_bytes: "ram" or a folder, and how much it may hold: results that are the same in
         each epoch are stored there for later epochs (docs/cache.md); `explain()` says which.
-    compose_warps: warps that follow each other gather pixels once: other bits (docs/targets.md).
     with_receipt: make a receipt of each batch, which `receipt()` returns (docs/receipts.md): True,
         or {"data": "contents" or "stat", "hash": "sha256" or "xxh3_128"}.
+    compose_warps: warps that follow each other gather pixels once: other bits (docs/targets.md).
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`, or in
@@ -180,8 +180,8 @@ class Pipeline:
         concurrency: OperatorConcurrency | str | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | None = None,
-        compose_warps: bool = False,
         with_receipt: bool | dict[str, str] | None = None,
+        compose_warps: bool = False,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
         self._options = check_options(given)

@@ -263,7 +263,8 @@ class ImageType(enum.IntEnum):
 
 
 class InterpType(enum.IntEnum):
-    """Interpolation filters of the resampling operators."""
+    """Interpolation filters of the resampling operators. The last three are other libraries', and
+    need `compat`."""
 
     INTERP_NN = 0
     INTERP_LINEAR = 1
@@ -271,3 +272,6 @@ class InterpType(enum.IntEnum):
     INTERP_LANCZOS3 = 3
     INTERP_TRIANGULAR = 4
     INTERP_GAUSSIAN = 5
+    INTERP_BOX = 6
+    INTERP_HAMMING = 7
+    INTERP_NEAREST_EXACT = 8

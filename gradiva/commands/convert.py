@@ -51,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fallback", choices=["python"], help="run steps without counterpart in Python"
     )
     parser.add_argument(
-        "--backend", choices=["pil", "tensor"], help="of torchvision: what the transform is given"
+        "--backend",
+        choices=["pil", "tensor", "torchvision"],
+        help="of torchvision: pil or tensor, what the transform is given; of transformers: pil or "
+        "torchvision, whose arithmetic a processor has",
     )
 
 
@@ -61,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     convert, given = _source(options.file)
     keywords: dict[str, Any] = {"decode": options.decode, "fallback": options.fallback}
     if options.backend is not None:
-        if convert is not converters.torchvision:
+        if convert not in (converters.torchvision, converters.huggingface):
             raise wrong_value("--backend", "nothing for this package", options.backend)
         keywords["backend"] = options.backend
     function = convert(given, **keywords)

@@ -11,6 +11,7 @@ docs/convert.md is the guide.
 from gradiva.convert.core.converted import Converted
 from gradiva.convert.core.report import Report
 from gradiva.convert.from_albumentations.convert import albumentations
+from gradiva.convert.from_huggingface.convert import huggingface
 from gradiva.convert.from_torchvision.convert import torchvision
 
-__all__ = ["Converted", "Report", "albumentations", "torchvision"]
+__all__ = ["Converted", "Report", "albumentations", "huggingface", "torchvision"]

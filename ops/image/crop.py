@@ -146,6 +146,15 @@ def _cases() -> list[op.Case]:
         ),
         op.case("parts of the extent", images, crop=(0.5, 0.5)).value_error("pixels; `slice`"),
         op.case("nothing given", images).equals([images.at(i) for i in range(3)]),
+        op.case(
+            "rounded down",
+            op.samples((4, 5, 3)),
+            crop=(7, 2),
+            rounding="floor",
+            out_of_bounds_policy="pad",
+        )
+        .equals([np.pad(op.samples((4, 5, 3)).at(0)[:, 1:3], ((2, 1), (0, 0), (0, 0)))])
+        .no_oracle(),
         op.case("half to even", images, crop=(3, 3), rounding="torchvision")
         .equals([images.at(0)[2:5, 2:5], images.at(1)[1:4, 1:4], images.at(2)[3:6, 0:3]])
         .no_oracle(),

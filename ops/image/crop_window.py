@@ -18,7 +18,7 @@ LAYOUTS: Final = (
 DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
-_ROUNDINGS: Final = ("round", "truncate", "torchvision", "equal")
+_ROUNDINGS: Final = ("round", "truncate", "floor", "torchvision", "equal")
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 
@@ -32,10 +32,11 @@ class CropWindow(TypedDict, total=False):
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
-        rounding: the rounding of that start: "round" (half away from zero), "truncate", or
-            "torchvision", as its CenterCrop: half to even, and toward zero where the window is
-            larger than the sample. "equal" makes all starts as likely, for positions that are drawn
-            uniformly: the whole part of position * (extent - size + 1).
+        rounding: the rounding of that start: "round" (half away from zero), "truncate", "floor"
+            (which differ where a window is larger than its sample), or "torchvision", as its
+            CenterCrop: half to even, and toward zero where the window is larger than the sample.
+            "equal" makes all starts as likely, for positions that are drawn uniformly: the whole
+            part of position * (extent - size + 1).
     """
 
     crop: op.FloatsArg | None
@@ -78,10 +79,10 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
     integers; one that is 0, negative or not given means the full extent. The anchor is
     pos * (extent - size) in float64, rounded half away from zero ("round"), toward zero
-    ("truncate"), or half to even if it is not negative ("torchvision"); "equal" divides the
-    positions evenly among the starts from 0 to extent - size. The anchor is negative where the
-    window is larger than the sample. The depth is the D axis or, without one, the F axis; in
-    layouts with neither it is ignored.
+    ("truncate"), down ("floor"), or half to even if it is not negative ("torchvision"); "equal"
+    divides the positions evenly among the starts from 0 to extent - size. The anchor is negative
+    where the window is larger than the sample. The depth is the D axis or, without one, the F axis;
+    in layouts with neither it is ignored.
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
@@ -103,7 +104,7 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
         # The product is exact in float64; in float32 it would move anchors of long extents.
         exact = position.astype(np.float64) * (shapes[:, axis] - windows[:, axis])
-        whole = np.trunc(exact)
+        whole = np.floor(exact) if rounding == "floor" else np.trunc(exact)
         if rounding == "round":
             whole += np.copysign((np.abs(exact - whole) >= 0.5).astype(np.float64), exact)
         elif rounding == "torchvision":

@@ -47,7 +47,15 @@ from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import cache_files, hdf5_heaps, receipt_lines, seeds, video_scans, video_units
+from . import (
+    cache_files,
+    hdf5_heaps,
+    image_processors,
+    receipt_lines,
+    seeds,
+    video_scans,
+    video_units,
+)
 from .edited_values import edited
 from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
@@ -81,8 +89,7 @@ def survives(parser: Parser, data: bytes) -> bool:
         except parser.allowed as error:
             str(error).encode()
             refused = error
-    cause = refused and refused.__cause__
-    assert not isinstance(cause, _FAULTS), f"refused by accident: {cause!r}"
+    assert not isinstance(refused and refused.__cause__, _FAULTS), f"by accident: {refused!r}"
     foreign = [one for one in heard if one.category is not UserWarning]
     assert not foreign, f"warned: {foreign[0].message}"
     return refused is None
@@ -426,6 +433,7 @@ def stored_pipeline(data: bytes) -> None:
 
 PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
+    "image_processor": Parser(image_processors.read, image_processors.seeds),
     "image": Parser(image, seeds.images, compiled=True),
     "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
     "jpeg_eighth": Parser(jpeg_eighth, seeds.images, (ValueError,), compiled=True),

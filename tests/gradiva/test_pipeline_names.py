@@ -40,7 +40,7 @@ batch_size num_threads device_id seed exec_pipelined prefetch_queue_depth exec_a
 bytes_per_sample set_affinity max_streams default_cuda_stream_priority enable_memory_stats
 enable_checkpointing checkpoint py_num_workers py_start_method py_callback_pickler output_dtype
 output_ndim output_layout exec_dynamic experimental_exec_dynamic stream_policy concurrency
-cache cache_bytes compose_warps with_receipt
+cache cache_bytes with_receipt compose_warps
 """
 )
 """Likewise the arguments of the constructor, in their order; the last four are our own."""

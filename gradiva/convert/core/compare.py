@@ -124,8 +124,13 @@ class _Comparison:
             return
         given = _files(files) if self.decodes else batch(list(pixels), layout="HWC")
         theirs = last
-        if self.original.whole is not None:
-            results = [self.original.whole(value) for value in begun]
+        whole, together = self.original.whole, self.original.together
+        results: Sequence[Any] = []
+        if together is not None:
+            results = together(begun)
+        elif whole is not None:
+            results = [whole(value) for value in begun]
+        if results:
             several = self.original.arrays
             if several is not None:
                 theirs = [several(value) for value in results]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,8 @@ class Original:
     array: the value of a step as an array in this layout, as gradiva has it.
     whole: all of it at once, from what `begin` returns; None where the steps say everything.
     arrays: what `whole` returns, as one array for each output; `array` of it by default.
+    together: in place of `whole`, from all of a batch to its results, where images depend on each
+        other, as those that are padded to one size.
     """
 
     package: str
@@ -71,3 +73,4 @@ class Original:
     array: Callable[[Any, str], Array]
     whole: Callable[[Any], Any] | None = None
     arrays: Callable[[Any], tuple[Array, ...]] | None = None
+    together: Callable[[Sequence[Any]], Sequence[Any]] | None = None

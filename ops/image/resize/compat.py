@@ -16,7 +16,7 @@ from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
 from .fixed_point import COLUMNS_FIRST, CROPPED, ROWS_FIRST, TAKEN, TORCH, rows_first
-from .libraries import AREA_CHANNELS, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
+from .libraries import AREA_CHANNELS, KNOWN, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
 from .torch_rules import nearest, resize_torch
@@ -29,7 +29,8 @@ DTYPES = {
 _LIBRARIES: dict[str, tuple[str, ...]] = {"pil": ("pillow",), "opencv": ("opencv-python-headless",)}
 OWN = "gradiva"
 """What `compat` is where an operator has another default than gradiva's own filters."""
-_CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
+_LANCZOS = op.InterpType.INTERP_LANCZOS3
+_NEAREST = (op.InterpType.INTERP_NN, op.InterpType.INTERP_NEAREST_EXACT)
 
 
 def check_compat(
@@ -51,6 +52,18 @@ def check_compat(
     for name in ("min_filter", "mag_filter"):
         if filters.get(name) is not None:
             raise op.wrong_value(name, "`interp_type` alone with `compat`", "a filter")
+
+
+def check_rule(rule: str | None, compat: str | None, options: Mapping[str, Any]) -> None:
+    """Refuse a `size_rule` that is unknown, or beside which there is no size that it is about."""
+    if rule is None:
+        return
+    if rule != "detr":
+        raise op.wrong_value("size_rule", "'detr' or none", op.describe(rule))
+    given = options.get("resize_shorter") is not None and options.get("max_size") is not None
+    if not given or compat not in ("pil", "torchvision"):
+        expected = "`resize_shorter`, `max_size` and `compat` 'pil' or 'torchvision' beside it"
+        raise op.wrong_value("size_rule", expected, repr(rule))
 
 
 def is_own(compat: str | None) -> bool:
@@ -113,10 +126,13 @@ def compat_filters(call: op.Call) -> op.Int64Array:
     compat, filters = call["compat"], call["interp_type"]
     if filters is None:
         filters = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
-    known = [name for name in NAMES if compat != "torchvision" or "LANCZOS" not in NAMES[name]]
+    known = KNOWN[compat]
     bad = ~np.isin(filters, known)
     expected = f"one of {', '.join(NAMES[name] for name in known)} with {compat!r}"
     op.refuse_samples(bad, "interp_type", expected, filters)
+    if compat == "torchvision" and not call["antialias"]:
+        bad = filters == _LANCZOS
+        op.refuse_samples(bad, "antialias", "True: torchvision's LANCZOS requires it", filters)
     if compat == "opencv":
         area = filters == op.InterpType.INTERP_TRIANGULAR
         limits = np.where(area, AREA_CHANNELS, MOST_CHANNELS)
@@ -157,10 +173,12 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
     named = next(
         (wanted[n] for n in ("resize_shorter", "resize_longer") if wanted[n] is not None), None
     )
+    rule = call.arguments.get("size_rule")
     if named is not None:
         shorter = wanted["resize_shorter"] is not None
-        return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
-    if mode not in (None, "default", "stretch"):
+        sized = _like_detr if rule is not None and shorter and limit is not None else _truncated
+        return sized(np.floor(named + 0.5), shorter, limit, high - low), low, high
+    if mode not in (None, "default", "stretch", "not_larger"):
         raise op.wrong_value("mode", f"no {mode!r}: {compat!r} has no such rule", repr(mode))
     if limit is not None:
         raise op.wrong_value("max_size", f"`resize_shorter` beside it with {compat!r}", "none")
@@ -172,7 +190,48 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
                 if value is None:
                     raise op.wrong_value(name, expected, "none")
                 _refuse(name, expected, value, value == 0)
+    if mode == "not_larger":
+        sizes = _fitted(wanted, high - low)
     return sizes, low, high
+
+
+def _fitted(wanted: Mapping[str, Any], extents: Array) -> op.Int64Array:
+    """Sizes (N, 2) that fit into those that are asked for, with the aspect ratio kept and both
+    sides truncated: the rule of the processors of `transformers` whose size is a greatest height
+    and a greatest width."""
+    name = "size" if wanted["size"] is not None else "resize_x"
+    limits = wanted["size"]
+    if limits is None:
+        limits = np.stack([wanted["resize_y"], wanted["resize_x"]], axis=1)
+    scale = (np.floor(limits + 0.5) / extents).min(axis=1, keepdims=True)
+    made = np.trunc(extents * scale)
+    bad = (made < 1).any(axis=1)
+    _refuse(name, "a size that leaves a pixel of each side", limits.min(axis=1), bad)
+    sizes: op.Int64Array = made.astype(np.int64)
+    return sizes
+
+
+def _like_detr(named: Array, shorter: bool, limit: Array | None, extents: Array) -> op.Int64Array:
+    """The rule of DETR's processors: where the longer side would be above `limit`, the shorter one
+    is rounded, halves to even, and the longer one follows from it before it was rounded.
+
+    As `_truncated`, for a limit that is given, and the shorter side.
+    """
+    assert limit is not None
+    top = np.floor(limit[:, 0] + 0.5)
+    if (limit != limit[:, :1]).any():
+        raise op.wrong_value("max_size", "one number beside `resize_shorter`", limit[0])
+    short, long = extents.min(axis=1), extents.max(axis=1)
+    over = long / short * named > top
+    exact = np.where(over, top * short / long, named)
+    new_short = np.where(over, np.rint(exact), named)
+    new_long = np.where(short == new_short, long, np.trunc(exact * long / short))
+    expected = "a size that leaves a pixel of each side"
+    _refuse("resize_shorter", expected, named, np.minimum(new_short, new_long) < 1)
+    portrait = (extents[:, 1] < extents[:, 0])[:, np.newaxis]
+    pair = np.stack([new_short, new_long], axis=1)
+    sizes: op.Int64Array = np.where(portrait, pair[:, ::-1], pair).astype(np.int64)
+    return sizes
 
 
 def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array) -> op.Int64Array:
@@ -289,7 +348,7 @@ def _torchvision(
     one, other = planes(image), planes(made)
     if other.shape[1:3] == (bottom - top, right - left):
         other[:] = one[:, top:bottom, left:right]
-    elif filter == _NEAREST:
-        nearest(one, (top, left, bottom, right), other)
+    elif filter in _NEAREST:
+        nearest(one, (top, left, bottom, right), other, filter == _NEAREST[1])
     else:
-        resize_torch(one, (top, left, bottom, right), other, filter == _CUBIC, antialias)
+        resize_torch(one, (top, left, bottom, right), other, int(filter), antialias)

@@ -11,6 +11,7 @@ chain, in float32, as in `cpu.py`, whose tables this reads, too.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib import import_module
 from typing import Final
@@ -67,9 +68,12 @@ _LIMIT: Final = 1 << 15
 """What a weight of torch stays below."""
 _STRIDE: Final = 32
 """Bytes of a column of the tile: what is moved is four bytes long, so some are not used."""
-_CUBIC: Final = int(op.InterpType.INTERP_CUBIC)
-TAKEN: Final = (int(op.InterpType.INTERP_LINEAR), int(op.InterpType.INTERP_TRIANGULAR), _CUBIC)
-"""The filters."""
+_LINEAR, _CUBIC, _LANCZOS, _TRIANGULAR, _BOX, _HAMMING = 1, 2, 3, 4, 6, 7
+TAKEN: Final = (_LINEAR, _CUBIC, _LANCZOS, _TRIANGULAR, _BOX, _HAMMING)
+"""The filters, by the values of the public `InterpType`."""
+_HAMMING_MEAN: Final = float(np.float32(0.54))
+_HAMMING_WAVE: Final = float(np.float32(0.46))
+"""Pillow has them in float32."""
 
 
 @cache
@@ -99,17 +103,41 @@ def rows_first(inputs: Int64Array, outputs: Int64Array) -> BoolVector:
 
 
 @op.jit
-def _taps(n: int, m: int, low: float, high: float, cubic: bool) -> int:
-    """The most input pixels of an output pixel, of n pixels from `low` to `high` that become m."""
-    scale = max(np.float64(np.float32(high) - np.float32(low)) / m, 1.0)
-    return int(np.ceil((2.0 if cubic else 1.0) * scale)) * 2 + 1
+def _support(filter: int) -> float:
+    """How far a filter reaches on each side, in input pixels where nothing shrinks."""
+    if filter == _CUBIC:
+        return 2.0
+    if filter == _LANCZOS:
+        return 3.0
+    return 0.5 if filter == _BOX else 1.0
 
 
 @op.jit
-def _weight(x: float, cubic: bool) -> float:
+def _taps(n: int, m: int, low: float, high: float, filter: int) -> int:
+    """The most input pixels of an output pixel, of n pixels from `low` to `high` that become m."""
+    scale = max(np.float64(np.float32(high) - np.float32(low)) / m, 1.0)
+    return int(np.ceil(_support(filter) * scale)) * 2 + 1
+
+
+@op.jit
+def _sinc(x: float) -> float:
+    """sin(pi x) / (pi x)."""
+    angle = x * math.pi
+    return 1.0 if angle == 0.0 else math.sin(angle) / angle
+
+
+@op.jit
+def weight(x: float, filter: int) -> float:
     """The filter at x."""
+    if filter == _BOX:
+        return 1.0 if -0.5 < x <= 0.5 else 0.0
+    if filter == _LANCZOS:
+        return _sinc(x) * _sinc(x / 3.0) if -3.0 <= x < 3.0 else 0.0
     x = abs(x)
-    if not cubic:
+    if filter == _HAMMING:
+        wave = _HAMMING_MEAN + _HAMMING_WAVE * math.cos(x * math.pi)
+        return _sinc(x) * wave if x < 1.0 else 0.0
+    if filter != _CUBIC:
         return 1.0 - x if x < 1.0 else 0.0
     a = -0.5
     if x < 1.0:
@@ -119,7 +147,7 @@ def _weight(x: float, cubic: bool) -> float:
 
 @op.jit
 def _weigh(
-    extents: tuple[int, int, float, float], cubic: bool, x: int, numbers: F64Vector
+    extents: tuple[int, int, float, float], filter: int, x: int, numbers: F64Vector
 ) -> tuple[int, int]:
     """The weights of the output pixel x in float64, in `numbers`. Returns the first input pixel,
     and how many there are.
@@ -130,13 +158,13 @@ def _weigh(
     low32 = np.float32(low)
     scale = np.float64(np.float32(high) - low32) / m
     stretch = max(scale, 1.0)
-    support, ratio = (2.0 if cubic else 1.0) * stretch, 1.0 / stretch
+    support, ratio = _support(filter) * stretch, 1.0 / stretch
     center = np.float64(low32) + (x + 0.5) * scale
     first = max(int(center - support + 0.5), 0)
     count = min(int(center + support + 0.5), n) - first
     total = 0.0
     for k in range(count):
-        numbers[k] = _weight((k + first - center + 0.5) * ratio, cubic)
+        numbers[k] = weight((k + first - center + 0.5) * ratio, filter)
         total += numbers[k]
     if total != 0.0:
         for k in range(count):
@@ -145,11 +173,11 @@ def _weigh(
 
 
 @op.jit
-def _torch_places(extents: tuple[int, int, float, float], cubic: bool, numbers: F64Vector) -> int:
+def _torch_places(extents: tuple[int, int, float, float], filter: int, numbers: F64Vector) -> int:
     """The binary places of the weights of an axis, all of it."""
     largest, places = 0.0, 0
     for x in range(extents[1]):
-        for k in range(_weigh(extents, cubic, x, numbers)[1]):
+        for k in range(_weigh(extents, filter, x, numbers)[1]):
             largest = max(largest, numbers[k])
     while places < _PLACES and int(0.5 + largest * (1 << (places + 1))) < _LIMIT:
         places += 1
@@ -159,7 +187,7 @@ def _torch_places(extents: tuple[int, int, float, float], cubic: bool, numbers: 
 @noinline
 def _fill_weights(
     extents: tuple[int, int, float, float],
-    cubic: bool,
+    filter: int,
     torch: bool,
     begin: int,
     end: int,
@@ -174,15 +202,15 @@ def _fill_weights(
     extents: as in `_weigh`; torch: whether the places are torch's; numbers: room.
     """
     n, m, low, high = extents
-    taps = _taps(n, m, low, high, cubic)
+    taps = _taps(n, m, low, high, filter)
     if m == n and low == 0.0 and high == n:
         for x in range(begin, end):
             starts[x - begin], counts[x - begin] = x, 1
             weights[(x - begin) * taps] = 1 << _PLACES
         return taps, _PLACES
-    places = _torch_places(extents, cubic, numbers) if torch else _PLACES
+    places = _torch_places(extents, filter, numbers) if torch else _PLACES
     for x in range(begin, end):
-        first, count = _weigh(extents, cubic, x, numbers)
+        first, count = _weigh(extents, filter, x, numbers)
         starts[x - begin], counts[x - begin] = first, count
         for k in range(count):
             value = numbers[k] * (1 << places)
@@ -364,7 +392,7 @@ def _resample_sample(
     """
     words, weights, numbers, tile, made, ring, line = room
     pitch, channels = size[ROW_PITCH], size[CHANNELS]
-    cubic, kind = filter[1] == _CUBIC, filter[3] & ~CROPPED
+    chosen, kind = filter[1], filter[3] & ~CROPPED
     torch = kind == TORCH
     high, top, bottom = size[IN_H], region[H_BEGIN], region[H_END]
     wide, left, right = size[IN_W], region[W_BEGIN], region[W_END]
@@ -375,12 +403,12 @@ def _resample_sample(
     begin, end = win[W_BEGIN], win[W_END]
     ends = (wide, size[OUT_W], left, right)
     room_of = (words[0], words[1], weights[0], numbers)
-    taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
+    taps, places = _fill_weights(ends, chosen, torch, begin, end, *room_of)
     across = (words[0], words[1], weights[0], taps, end - begin, places)
     begin, end = win[H_BEGIN], win[H_END]
     ends = (high, size[OUT_H], top, bottom)
     room_of = (words[2], words[3], weights[1], numbers)
-    taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
+    taps, places = _fill_weights(ends, chosen, torch, begin, end, *room_of)
     down = (words[2], words[3], weights[1], taps, end - begin, places)
     own = (tile, made, ring, line)
     for plane in range(size[PLANES]):
@@ -430,10 +458,10 @@ def _room(
     of what is made of it, and of the ring."""
     places, weights, taps, tile, made, ring = 1, 1, 1, _STRIDE, _STRIDE, 1
     for i in range(len(sizes)):
-        size, win, region, cubic = sizes[i], window[i], roi[i], filters[i, 1] == _CUBIC
+        size, win, region, filter = sizes[i], window[i], roi[i], filters[i, 1]
         high, wide = win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
-        kx = _taps(size[IN_W], size[OUT_W], region[W_BEGIN], region[W_END], cubic)
-        ky = _taps(size[IN_H], size[OUT_H], region[H_BEGIN], region[H_END], cubic)
+        kx = _taps(size[IN_W], size[OUT_W], region[W_BEGIN], region[W_END], filter)
+        ky = _taps(size[IN_H], size[OUT_H], region[H_BEGIN], region[H_END], filter)
         length = _padded(wide * size[CHANNELS])
         places, taps = max(places, wide, high), max(taps, kx, ky)
         weights = max(weights, wide * kx, high * ky)

@@ -23,6 +23,7 @@ from .arguments import (
 )
 from .compat import (
     check_compat,
+    check_rule,
     compat_filters,
     compat_libraries,
     compat_sizes,
@@ -51,6 +52,7 @@ def resize(
     /,
     *,
     compat: str | None = None,
+    size_rule: str | None = None,
     dtype: op.DTypeLike | None = None,
     save_attrs: bool = False,
     **options: op.Unpack[Resize],
@@ -72,11 +74,16 @@ def resize(
             LINEAR            BILINEAR             INTER_LINEAR           bilinear
             TRIANGULAR        BILINEAR             INTER_AREA             bilinear
             CUBIC             BICUBIC              INTER_CUBIC            bicubic
-            LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
+            LANCZOS3          LANCZOS              INTER_LANCZOS4         lanczos
+            BOX, HAMMING      BOX, HAMMING         refused                refused
+            NEAREST_EXACT     refused              INTER_NEAREST_EXACT    nearest-exact
             antialias         always (but NN)      INTER_AREA only        as the argument says
             dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
             roi_start, _end   box=, any place      cropped first          cropped first
             resize_shorter    truncates the other  rounds, as gradiva     truncates the other
+            not_larger        truncates both       rounds, as gradiva     truncates both
+        size_rule: "detr", with `compat`, `resize_shorter` and `max_size`: the sizes of the image
+            processors of DETR, which round the shorter side where the longer one is at its limit.
         dtype: the element type of the output: that of the input (default) or float32.
         save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
 
@@ -95,6 +102,7 @@ def resize(
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
     if compat is not None:
         check_compat(compat, input, layout, dtype, options)
+    check_rule(size_rule, compat, options)
     result = own_or_float32(op.with_layout(input, layout), dtype)
     if not save_attrs:
         return result
@@ -142,7 +150,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
 
 
 resize.coordinate_map(region_map)
-resize.not_serializable("compat")
+resize.not_serializable("compat", "size_rule")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(
     resample_tables,
@@ -209,6 +217,13 @@ def _cases() -> list[op.Case]:
         op.case("sequence, attributes", frames, size=(3, 4), save_attrs=True),
         op.case("volume", volume, size=(3, 4, 5), interp_type=op.InterpType.INTERP_TRIANGULAR),
         op.case("of Pillow", images, resize_shorter=6, compat="pil").no_oracle(),
+        op.case(
+            "of DETR", images, resize_shorter=6, max_size=9, size_rule="detr", compat="pil"
+        ).no_oracle(),
+        op.case("of Pillow, box", images, size=(5, 6), interp_type="box", compat="pil").no_oracle(),
+        op.case("rule without a size", images, size=4, size_rule="detr", compat="pil").value_error(
+            "`size_rule`"
+        ),
         op.case("of OpenCV", frames, size=(9, 5), compat="opencv").no_oracle(),
         op.case(
             "of torchvision", planes, size=(3, 9), compat="torchvision", interp_type=[2, 1]

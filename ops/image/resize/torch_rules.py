@@ -1,4 +1,4 @@
-"""Bilinear, bicubic and nearest resampling with the arithmetic of torch.nn.functional.interpolate.
+"""Resampling with the arithmetic of torch.nn.functional.interpolate, for all filters of images.
 
 For uint8 that arithmetic is in whole numbers, so it is known exactly: weights are float64,
 rounded to 16 bits with as many binary places as the largest of them allows (at the border, where
@@ -11,7 +11,7 @@ so the last bits differ. Checked against torch 2.13.0 on the CPU
 The weights: an output pixel i of m lies at (i + 0.5) n / m in an input of n. Bilinear is the
 triangle; bicubic is Keys' kernel with a = -0.5 with antialiasing (which also stretches the kernels
 over n / m pixels, and leaves out what lies beyond the border) and a = -0.75 without (there the
-pixels at the border are repeated).
+pixels at the border are repeated); lanczos, with antialiasing alone, is sinc(x) sinc(x / 3).
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, F32Table, F32Volume, I32Table, I64Vector, U8Volume
 
+from .fixed_point import weight
+
+_CUBIC, _LANCZOS = int(op.InterpType.INTERP_CUBIC), int(op.InterpType.INTERP_LANCZOS3)
+_REACH = {_CUBIC: 2, _LANCZOS: 3}
+"""Pixels on each side that a filter takes; 1 for the others."""
 _PLACES, _LIMIT = 22, 1 << 15
 """Binary places of a weight, at most; what a weight must stay below."""
 
@@ -38,10 +43,15 @@ class _AxisWeights(NamedTuple):
     places: int
 
 
-def _kernel(x: Array, cubic: bool, antialias: bool) -> Array:
+def _kernel(x: Array, filter: int, antialias: bool) -> Array:
     """The filter at x, in the dtype of x."""
+    if filter == _LANCZOS:
+        # NumPy's sine may differ in the last bit from the one of the C library.
+        return np.array([weight(one, filter) for one in x.ravel().tolist()], x.dtype).reshape(
+            x.shape
+        )
     x = np.abs(x)
-    if not cubic:
+    if filter != _CUBIC:
         return np.where(x < 1, 1 - x, np.zeros_like(x))
     a = x.dtype.type(-0.5 if antialias else -0.75)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -53,10 +63,10 @@ def _kernel(x: Array, cubic: bool, antialias: bool) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _AxisWeights:
+def _table(n: int, m: int, filter: int, antialias: bool, integer: bool) -> _AxisWeights:
     real: Any = np.float64 if integer else np.float32
     scale = real(n) / real(m)
-    half, reach = real(0.5), 2 if cubic else 1
+    half, reach = real(0.5), _REACH.get(filter, 1)
     places, largest = np.arange(m, dtype=real), real(0.0)
     if antialias:
         stretch = max(scale, real(1.0))
@@ -65,7 +75,7 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Axis
         counts = np.minimum((center + reach * stretch + half).astype(np.int64), n) - starts
         taps = np.arange(counts.max())
         at = (starts[:, None] + taps).astype(real) - center[:, None] + half
-        weights = _kernel(at * (real(1.0) / stretch), cubic, True)
+        weights = _kernel(at * (real(1.0) / stretch), filter, True)
         weights[taps >= counts[:, None]] = 0
         # `accumulate` adds from left to right; `sum` would not.
         weights /= np.add.accumulate(weights, axis=1)[:, -1:]
@@ -73,7 +83,7 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Axis
     else:
         # Rounded once: in float64 nothing of a float32 is lost.
         source = (np.float64(scale) * (places + half) - half).astype(real)
-        if not cubic:
+        if filter != _CUBIC:
             source = np.maximum(source, real(0.0))
         whole = np.minimum(np.floor(source).astype(np.int64), n - 1)
         part = np.clip(source - whole.astype(real), real(0.0), real(1.0))
@@ -83,7 +93,7 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Axis
         weights = np.zeros((m, 2 * reach), real)
         for tap in range(2 * reach):
             slot = np.clip(np.clip(lowest + tap, 0, n - 1) - starts, 0, counts - 1)
-            weights[np.arange(m), slot] += _kernel(real(tap + 1 - reach) - part, cubic, False)
+            weights[np.arange(m), slot] += _kernel(real(tap + 1 - reach) - part, filter, False)
             largest = max(largest, weights.max())
     if not integer:
         return _AxisWeights(starts, counts, weights, 0)
@@ -179,14 +189,19 @@ def _pick(
                     row[x * channels + c] = line[(left + columns[x]) * channels + c]
 
 
-def _nearest_places(n: int, m: int) -> Array:
-    """The pixel of n that each of m takes: the one at or before i n / m, in float32."""
-    at = np.arange(m, dtype=np.float32) * (np.float32(n) / np.float32(m))
+def _nearest_places(n: int, m: int, exact: bool) -> Array:
+    """The pixel of n that each of m takes: the one at or before i n / m, in float32; exact: at or
+    before (i + 0.5) n / m."""
+    at = (np.arange(m, dtype=np.float32) + exact * np.float32(0.5)) * (
+        np.float32(n) / np.float32(m)
+    )
     return np.asarray(np.minimum(np.floor(at).astype(np.int64), n - 1))
 
 
-def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> None:
-    """Nearest neighbor of uint8 or float32; as `resize_torch`."""
+def nearest(
+    source: Array, region: tuple[int, int, int, int], target: Array, exact: bool = False
+) -> None:
+    """Nearest neighbor of uint8 or float32, or nearest-exact; as `resize_torch`."""
     top, left, bottom, right = region
     planes, height, width, channels = target.shape
     _pick(
@@ -194,14 +209,14 @@ def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> 
         top,
         left,
         channels,
-        _nearest_places(bottom - top, height),
-        _nearest_places(right - left, width),
+        _nearest_places(bottom - top, height, exact),
+        _nearest_places(right - left, width, exact),
         target.reshape(planes, height, -1),
     )
 
 
 def resize_torch(
-    source: Array, region: tuple[int, int, int, int], target: Array, cubic: bool, antialias: bool
+    source: Array, region: tuple[int, int, int, int], target: Array, filter: int, antialias: bool
 ) -> None:
     """Resample the region (top, left, bottom, right) of planes into planes of another size.
 
@@ -210,8 +225,8 @@ def resize_torch(
     top, left, bottom, right = region
     planes, height, width, channels = target.shape
     integer = source.dtype == np.uint8
-    across = _table(right - left, width, cubic, antialias, integer)
-    down = _table(bottom - top, height, cubic, antialias, integer)
+    across = _table(right - left, width, filter, antialias, integer)
+    down = _table(bottom - top, height, filter, antialias, integer)
     packed = source.reshape(planes, source.shape[1], -1)
     made = target.reshape(planes, height, -1)
     middle = np.empty((bottom - top, width * channels), source.dtype)

@@ -24,13 +24,15 @@ pytestmark = pytest.mark.core
 
 Array = np.ndarray[Any, Any]
 
-NN, LINEAR, CUBIC, LANCZOS, TRIANGULAR, GAUSSIAN = range(6)
+NN, LINEAR, CUBIC, LANCZOS, TRIANGULAR, GAUSSIAN, BOX, HAMMING, NEAREST_EXACT = range(9)
 PIL = {
     NN: Image.Resampling.NEAREST,
     LINEAR: Image.Resampling.BILINEAR,
     TRIANGULAR: Image.Resampling.BILINEAR,
     CUBIC: Image.Resampling.BICUBIC,
     LANCZOS: Image.Resampling.LANCZOS,
+    BOX: Image.Resampling.BOX,
+    HAMMING: Image.Resampling.HAMMING,
 }
 OPENCV = {
     NN: cv2.INTER_NEAREST,
@@ -38,6 +40,7 @@ OPENCV = {
     TRIANGULAR: cv2.INTER_AREA,
     CUBIC: cv2.INTER_CUBIC,
     LANCZOS: cv2.INTER_LANCZOS4,
+    NEAREST_EXACT: cv2.INTER_NEAREST_EXACT,
 }
 LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 
@@ -83,11 +86,13 @@ def pairs(draw: st.DrawFn) -> tuple[tuple[int, int], tuple[int, int]]:
 @given(
     sizes=pairs(),
     channels=st.integers(1, 4),
-    filter=st.sampled_from(sorted(PIL)),
+    number=st.integers(0, 20),
     dtype=st.sampled_from([np.uint8, np.uint16, np.float32]),
     seed=st.integers(0, 1000),
 )
-def test_bits(compat: str, sizes: Any, channels: int, filter: int, dtype: Any, seed: int) -> None:
+def test_bits(compat: str, sizes: Any, channels: int, number: int, dtype: Any, seed: int) -> None:
+    filters = sorted(PIL if compat == "pil" else OPENCV)
+    filter = filters[number % len(filters)]
     source = image(seed, (*sizes[0], channels), dtype)
     batch = gradiva.batch([source], layout="HWC")
     made = gradiva.resize(batch, size=sizes[1], interp_type=filter, compat=compat)
@@ -135,6 +140,40 @@ def test_the_longer_side_is_truncated(compat: str, portrait: bool, limit: int | 
     both = (9, int(9 * 10 / 17))
     assert made.at(0).shape[:2] == (both if portrait else both[::-1])
     assert max(gradiva.resize(batch, resize_shorter=11).at(0).shape) == 19  # rounded
+
+
+@pytest.mark.parametrize("compat", ["pil", "torchvision"])
+def test_both_sides_are_truncated(compat: str) -> None:
+    """mode="not_larger": int(side * min(h' / h, w' / w))."""
+    batch = gradiva.batch([image(0, (17, 10, 3)), image(0, (7, 31, 3))], layout="HWC")
+    made = gradiva.resize(batch, size=(12, 20), mode="not_larger", compat=compat)
+    assert made.shape == [(12, 7, 3), (4, 20, 3)]
+    made = gradiva.resize(batch, resize_x=20, resize_y=12, mode="not_larger", compat=compat)
+    assert made.shape == [(12, 7, 3), (4, 20, 3)]
+
+
+def test_rule_of_detr() -> None:
+    """The shorter side is rounded, halves to even; the longer one follows from what it was."""
+
+    def expected(height: int, width: int, size: int, limit: int) -> tuple[int, int]:
+        short, long = min(height, width), max(height, width)
+        exact = float(size)
+        if long / short * size > limit:
+            exact = limit * float(short) / long
+        side = round(exact)
+        if short == side:
+            return height, width
+        if width < height:
+            return int(exact * height / width), side
+        return side, int(exact * width / height)
+
+    sizes = [(h, w) for h in range(4, 40, 3) for w in range(5, 40, 3)]
+    batch = gradiva.batch([np.zeros((*size, 1), np.uint8) for size in sizes], layout="HWC")
+    for size, limit in ((8, 13), (9, 9), (20, 31)):
+        rule: dict[str, Any] = {"size_rule": "detr", "compat": "pil"}
+        made = gradiva.resize(batch, resize_shorter=size, max_size=limit, **rule)
+        wanted = [expected(*one, size, limit) for one in sizes]
+        assert [shape[:2] for shape in made.shape] == wanted
 
 
 def test_regions() -> None:
@@ -242,7 +281,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "antialias": ({"size": 4, "compat": "pil", "antialias": False}, "Pillow always"),
     "two filters": ({"size": 4, "compat": "opencv", "min_filter": 1}, "`min_filter`"),
     "gaussian": ({"size": 4, "compat": "opencv", "interp_type": GAUSSIAN}, "`interp_type`"),
-    "lanczos": ({"size": 4, "compat": "torchvision", "interp_type": LANCZOS}, "`interp_type`"),
+    "lanczos": (
+        {"size": 4, "compat": "torchvision", "interp_type": LANCZOS, "antialias": False},
+        "`antialias`",
+    ),
+    "box": ({"size": 4, "compat": "torchvision", "interp_type": BOX}, "`interp_type`"),
+    "box without a library": ({"size": 4, "interp_type": "box"}, "`interp_type`"),
+    "exact": ({"size": 4, "compat": "pil", "interp_type": NEAREST_EXACT}, "`interp_type`"),
     "filter of a sample": ({"size": 4, "compat": "pil", "interp_type": [1, GAUSSIAN]}, "sample 1"),
     "mirrored size": ({"size": (-4, 4), "compat": "pil"}, "not negative"),
     "mirrored region": (
@@ -254,7 +299,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "inside the image",
     ),
     "one corner": ({"size": 4, "compat": "pil", "roi_start": (0, 0)}, "or neither"),
-    "mode": ({"size": 4, "compat": "pil", "mode": "not_larger"}, "`mode`"),
+    "mode": ({"size": 4, "compat": "pil", "mode": "not_smaller"}, "`mode`"),
+    "nothing left of it": ({"size": 1, "compat": "pil", "mode": "not_larger"}, "leaves a pixel"),
+    "rule": ({"resize_shorter": 4, "compat": "pil", "size_rule": "detr"}, "`size_rule`"),
+    "unknown rule": ({"size": 4, "compat": "pil", "size_rule": "sam"}, "`size_rule`"),
+    "rule of no library": (
+        {"resize_shorter": 4, "max_size": 9, "size_rule": "detr"},
+        "`compat` 'pil' or 'torchvision'",
+    ),
+    "uneven limit": (
+        {"resize_shorter": 4, "max_size": (9, 8), "size_rule": "detr", "compat": "pil"},
+        "`max_size`",
+    ),
     "open axis": ({"size": (4, 0), "compat": "torchvision"}, "a size for each axis"),
     "one axis": ({"resize_x": 4, "compat": "pil"}, "`resize_y`"),
     "limit": ({"size": 4, "max_size": 9, "compat": "torchvision"}, "`max_size`"),

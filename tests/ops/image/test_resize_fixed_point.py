@@ -21,7 +21,14 @@ pytestmark = pytest.mark.core
 
 Array = np.ndarray[Any, Any]
 BILINEAR, BICUBIC = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC
-FILTERS = {1: BILINEAR, 2: BICUBIC, 4: BILINEAR}
+FILTERS = {
+    1: BILINEAR,
+    2: BICUBIC,
+    3: Image.Resampling.LANCZOS,
+    4: BILINEAR,
+    6: Image.Resampling.BOX,
+    7: Image.Resampling.HAMMING,
+}
 
 
 def noise(seed: int, shape: tuple[int, ...]) -> Array:
@@ -41,7 +48,10 @@ side = st.one_of(st.integers(1, 40), st.integers(1, 300))
 @given(st.tuples(side, side), st.tuples(side, side), st.sampled_from((1, 3)), st.data())
 def test_sizes(before: tuple[int, int], after: tuple[int, int], channels: int, data: Any) -> None:
     """Any size to any other, both orders of the passes, regions."""
-    source, filter = noise(sum(before), (*before, channels)), data.draw(st.sampled_from((1, 2)))
+    source, filter = (
+        noise(sum(before), (*before, channels)),
+        data.draw(st.sampled_from((1, 2, 3, 6, 7))),
+    )
     batch = gradiva.batch([source], layout="HWC")
     made = gradiva.resize(batch, size=after, compat="pil", interp_type=filter)
     np.testing.assert_array_equal(made.at(0), by_pillow(source, after, filter))
@@ -120,7 +130,7 @@ def test_in_groups(compat: str, channels: int, size: tuple[int, int]) -> None:
 
 
 @settings(max_examples=examples(300, quick=40), deadline=None)
-@given(st.tuples(side, side), st.tuples(side, side), st.sampled_from((1, 2)))
+@given(st.tuples(side, side), st.tuples(side, side), st.sampled_from((1, 2, 3)))
 def test_torchvision(before: tuple[int, int], after: tuple[int, int], filter: int) -> None:
     """The kernel of groups has the bits of the one that resizes any dtype and region."""
     source = noise(sum(after), (1, *before, 3))
@@ -131,7 +141,7 @@ def test_torchvision(before: tuple[int, int], after: tuple[int, int], filter: in
         interp_type=filter,
     )
     wanted = np.empty((1, *after, 3), np.uint8)
-    resize_torch(source, (0, 0, *before), wanted, filter == 2, True)
+    resize_torch(source, (0, 0, *before), wanted, filter, True)
     np.testing.assert_array_equal(np.asarray(made), wanted[0])
 
 

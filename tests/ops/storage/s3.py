@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
