@@ -72,27 +72,22 @@ class Original:
 
     def until(self, switches: dict[str, bool]) -> Callable[[_Run], _Run]:
         """The processor with those parts alone that are switched on, for one image."""
+        return functools.partial(self._until, switches)
 
-        def run(before: _Run) -> _Run:
-            known = {name: on for name, on in switches.items() if hasattr(self.processor, name)}
-            return _Run(before.image, self.run([before.image], **known))
-
-        return run
+    def _until(self, switches: dict[str, bool], before: _Run) -> _Run:
+        known = {name: on for name, on in switches.items() if hasattr(self.processor, name)}
+        return _Run(before.image, self.run([before.image], **known))
 
     def outputs(self, names: Sequence[str]) -> Callable[[_Run], tuple[Array, ...]]:
         """What a run has by these names, without the axis of the images."""
-
-        def arrays(run: _Run) -> tuple[Array, ...]:
-            return tuple(_of_one(run.made, name) for name in names)
-
-        return arrays
+        return functools.partial(_arrays, tuple(names))
 
     def comparison(self, outputs: Sequence[str]) -> Comparison:
         """How the whole function is compared, which returns these outputs."""
         return Comparison(
             package=_PACKAGE,
             version=_version,
-            begin=lambda pixels: _Run(pillow.fromarray(np.ascontiguousarray(pixels))),
+            begin=_begin,
             array=self._pixels,
             together=self._together,
             arrays=self.outputs(outputs),
@@ -127,18 +122,26 @@ class Original:
 
     def function(self, names: Sequence[str], per_image: bool) -> Callable[[list[Array]], Any]:
         """A function of the arrays of a batch, for `python_function`: the processor itself."""
+        return functools.partial(self._batch, tuple(names), per_image)
 
-        def run(arrays: list[Array]) -> Any:
-            images = [pillow.fromarray(np.ascontiguousarray(one)) for one in arrays]
-            if per_image:
-                made = self.run(images)
-                columns = [list(made[name]) for name in names]
-            else:
-                runs = [self.run([image]) for image in images]
-                columns = [[_of_one(one, name) for one in runs] for name in names]
-            return columns[0] if len(names) == 1 else tuple(columns)
+    def _batch(self, names: tuple[str, ...], per_image: bool, arrays: list[Array]) -> Any:
+        images = [pillow.fromarray(np.ascontiguousarray(one)) for one in arrays]
+        if per_image:
+            made = self.run(images)
+            columns = [list(made[name]) for name in names]
+        else:
+            runs = [self.run([image]) for image in images]
+            columns = [[_of_one(one, name) for one in runs] for name in names]
+        return columns[0] if len(names) == 1 else tuple(columns)
 
-        return run
+
+def _begin(pixels: Array) -> _Run:
+    """What the processor takes: an image of Pillow."""
+    return _Run(pillow.fromarray(np.ascontiguousarray(pixels)))
+
+
+def _arrays(names: tuple[str, ...], run: _Run) -> tuple[Array, ...]:
+    return tuple(_of_one(run.made, name) for name in names)
 
 
 def _version() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import types as modules
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,6 @@ def test_what_it_says() -> None:
     assert repr(function) == "<CLIPImageProcessor (pil): 3 steps, exact>"
     assert function.outputs == ("pixel_values",)
     assert "rescale=1 / 255" in function.code()
+    for given in (CLIP, QWEN, DETR):
+        function = gradiva.convert.huggingface(given)
+        assert pickle.loads(pickle.dumps(function)).code() == function.code()
