@@ -15,6 +15,7 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.pipeline.debug import DebugPipeline
+from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.capture.pipeline.outputs import Outputs, to_output
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import Read, SourcePlan
@@ -112,7 +113,7 @@ class Reproducer:
                     got=describe(pipeline),
                 )
             self._pipe = pipeline
-            self._recorded: Graph = pipeline.recorded_graph
+            self._recorded: Graph = planned_graph(pipeline)
         self._pool = shared_pool(num_threads or pipeline.num_threads)
         self._plan: SourcePlan | None = None
         self._replayed: dict[Node, int] = {}

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.capture.graph.fingerprint import fingerprint
+from gradiva.capture.pipeline.facts import planned_graph
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, describe, wrong_type, wrong_value
 from gradiva.ops.readers.core.argument_kinds import SHARDS
@@ -36,7 +37,7 @@ class Place(NamedTuple):
 def identity(pipe: Pipeline) -> str:
     """A digest of what a pipeline computes, and of its data, the same in all processes that share
     them."""
-    said = fingerprint(pipe._recorded())
+    said = fingerprint(planned_graph(pipe))
     for operator in said["operators"]:
         for name in _ANYHOW:
             operator["arguments"].pop(name, None)

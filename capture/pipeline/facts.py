@@ -140,7 +140,7 @@ def digest(pipe: Pipeline, batches: int = 100) -> str:
             pipe.reset()
             return None
 
-    return run_digests.digest_of_run(pipe._recorded(), take, count, runtime.plan.pool)
+    return run_digests.digest_of_run(planned_graph(pipe), take, count, runtime.plan.pool)
 
 
 def executor_statistics(pipe: Pipeline) -> Statistics:

@@ -110,7 +110,7 @@ def build_runtime(
             plan.begin_states()
         if options.with_receipt is not None:
             plan.make_receipts(
-                receipts.ReceiptMaker(recorded, options.with_receipt, inherited, batch_size)
+                receipts.ReceiptMaker(planned, options.with_receipt, inherited, batch_size)
             )
         threaded = options.exec_async and options.exec_pipelined
         executor = Executor(plan, gpu_depth if on_gpu else cpu_depth, threaded)

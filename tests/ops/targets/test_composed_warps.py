@@ -10,6 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import capture, fn, pipeline_def
+from gradiva.receipts import reproduce
 
 from .graphs import f32, found, painted
 
@@ -314,3 +315,27 @@ def test_what_is_read_in_between_is_not_composed() -> None:
     first = gradiva.rotate(image, angle=5.0, fill_value=0)
     np.testing.assert_array_equal(read[0], np.asarray(first))
     np.testing.assert_array_equal(made, np.asarray(gradiva.rotate(first, angle=5.0, fill_value=0)))
+
+
+def test_receipts_tell_composed_warps_apart() -> None:
+    """A batch is made again by a pipeline that composes, too."""
+
+    def build(compose_warps: bool) -> Any:
+        @pipeline_def(
+            batch_size=2, num_threads=1, seed=1, compose_warps=compose_warps, with_receipt=True
+        )
+        def define() -> Any:
+            source = list(zip(pictures(), boxes(), angles(), strict=True))
+            layout = ["HWC", "", ""]
+            given = fn.external_source(source=source, num_outputs=3, batch=False, layout=layout)
+            return call(*given)
+
+        return define()
+
+    pipe = build(True)
+    pipe.run()
+    receipt = pipe.receipt()
+    assert reproduce(receipt, build(True)).same
+    found = reproduce(receipt, build(False))
+    assert not found.same
+    assert "graph" in str(found)
