@@ -20,7 +20,7 @@ import soundfile
 from pyarrow import parquet
 
 import gradiva
-from gradiva import fn
+from gradiva import fn, types
 from tests.ops.storage.loopback import loopback
 
 cv2: Any = pytest.importorskip("cv2")
@@ -161,6 +161,19 @@ def other_audio() -> None:
     assert heard.argmax() == np.abs(np.fft.rfft(wave[4000:12000])).argmax()
 
 
+def receipts() -> None:
+    xxhash = pytest.importorskip("xxhash")
+
+    @gradiva.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def numbers() -> Any:
+        return fn.constant(idata=[1, 2, 3], dtype=types.UINT8)
+
+    pipe = numbers(with_receipt={"hash": "xxh3_128"})
+    pipe.run()
+    assert pipe.receipt().bytes != bytes(32)
+    assert xxhash.xxh3_128(b"").digest_size == 16
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -177,10 +190,14 @@ USES: dict[str, Callable[[], Any]] = {
     "fsspec": urls,
     "aiohttp": web_servers,
     "obstore": buckets,
+    "xxhash": receipts,
 }
 
 
-OPTIONAL = "aiohttp", "av", "fsspec", "h5py", "ml_dtypes", "obstore", "pyarrow", "soundfile"
+OPTIONAL = (
+    *("aiohttp", "av", "fsspec", "h5py", "ml_dtypes", "obstore", "pyarrow", "soundfile"),
+    "xxhash",
+)
 
 
 FRAMEWORKS = {"jax", "paddlepaddle", "ray", "tensorflow"}
