@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.schedules.rules import digest_of_code
+from gradiva.eager.support.lazy_import import lazy_module
+
+metadata = lazy_module("importlib.metadata")
 
 
 def code_of(operators: Iterable[OperatorBase]) -> list[str]:
@@ -29,8 +31,8 @@ def code_of(operators: Iterable[OperatorBase]) -> list[str]:
 
 def _version() -> str:
     try:
-        return version("gradiva")
-    except PackageNotFoundError:
+        return str(metadata.version("gradiva"))
+    except metadata.PackageNotFoundError:
         return ""
 
 

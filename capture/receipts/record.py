@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Graph, Node, Opaque
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.provenance import Progress
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.identities import portable_identity
@@ -28,6 +28,8 @@ from gradiva.ops.readers.core.source import Source
 from .digests import combined, sample_digests, type_text
 from .options import ReceiptOptions
 from .receipt import Receipt, graph_digest
+
+metadata = lazy_module("importlib.metadata")
 
 __all__ = [
     "BatchRecord",
@@ -258,8 +260,8 @@ def _packages() -> dict[str, str]:
     """The packages that decode and compute, with their versions."""
     found = {}
     for name in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     return found
 
 

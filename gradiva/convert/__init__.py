@@ -9,9 +9,9 @@ docs/convert.md is the guide.
 """
 
 from gradiva.convert.core.converted import Converted
-from gradiva.convert.core.report import Report
+from gradiva.convert.core.report import ConversionReport
 from gradiva.convert.from_albumentations.convert import albumentations
 from gradiva.convert.from_huggingface.convert import huggingface
 from gradiva.convert.from_torchvision.convert import torchvision
 
-__all__ = ["Converted", "Report", "albumentations", "huggingface", "torchvision"]
+__all__ = ["ConversionReport", "Converted", "albumentations", "huggingface", "torchvision"]

@@ -53,8 +53,14 @@ class _ChosenPlan(op.Plan):
 
 def kept_of(call: op.Call, number: int, counts: I64Vector, what: str) -> BoolVector:
     """Which objects of all samples are left, as an input says; checks that there are as many as
-    rows. Raises OperatorValueError."""
+    rows. Raises OperatorTypeError and OperatorValueError."""
     kept = call.inputs[number]
+    if kept.ndim != 1:
+        raise op.OperatorTypeError(
+            f"{what} need to know which objects are left",
+            expected="a vector of bools as an input",
+            got=f"{kept.ndim}-D samples",
+        )
     objects = kept.batch_shape.shapes[:, 0]
     op.refuse_samples(
         counts != objects,

@@ -38,17 +38,28 @@ class FrameTracks:
 
 
 def frame_tracks(batch: op.Batch) -> FrameTracks | None:
-    """The tracks of frames; None for a batch of tracks of whole samples."""
+    """The tracks of frames; None for a batch of tracks of whole samples. Raises OperatorValueError
+    for what are no tracks."""
     if not has_frames(batch.type):
         return None
+    if len(batch) == 0:
+        return FrameTracks(np.zeros((0, HEAD, COLUMNS)), np.empty(0, np.int64))
     shapes = batch.batch_shape.shapes
+    some = shapes[shapes[:, 0] > 0]  # a sequence without frames has no tracks
+    if shapes.shape[1] != 3 or (some[:, 2] != COLUMNS).any() or (some[:, 1] < HEAD).any():
+        raise op.OperatorValueError(
+            "the tracks of frames have another shape",
+            expected=f"the shape (frames, rows, {COLUMNS}), {HEAD} rows at least",
+            got=str(batch.batch_shape.shape(0)),
+        )
     counts, rows = shapes[:, 0].copy(), int(shapes[:, 1].max(initial=HEAD))
     made = np.zeros((int(counts.sum()), rows, COLUMNS))
     made[:, HEAD:, 3] = made[:, HEAD:, 7] = 1.0
     first = 0
     for one in batch.arrays():
-        made[first : first + len(one), : one.shape[1]] = one
-        first += len(one)
+        if len(one):
+            made[first : first + len(one), : one.shape[1]] = one
+            first += len(one)
     return FrameTracks(made, counts)
 
 

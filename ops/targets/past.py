@@ -26,6 +26,7 @@ from gradiva.eager.types.coordinate_maps import spatial_axes
 
 from .track import COLUMNS, HEAD, MATRIX, begun, write_flat
 
+_MOST: Final = 2.0**31
 PAST: Final = op.SampleType(op.float64, 2, "", "cpu")
 
 
@@ -56,14 +57,29 @@ def _packed(track: Float64Array, grid: Float32Array, size: tuple[int, int]) -> F
     return made
 
 
+def _no_past(shape: tuple[int, ...]) -> op.OperatorValueError:
+    return op.OperatorValueError(
+        "the track of what targets have passed is damaged",
+        expected=f"rows of {COLUMNS} numbers, as many as their first rows say",
+        got=f"the shape {shape}",
+    )
+
+
 def bends_of(past: Any) -> list[Bend]:
-    """The operators of the past of a sample, the first one first."""
+    """The operators of the past of a sample, the first one first. Raises OperatorValueError for
+    what is no past."""
     rows, made, first = np.ascontiguousarray(past, np.float64), list[Bend](), 0
+    if rows.ndim != 2 or rows.shape[1] != COLUMNS:
+        raise _no_past(rows.shape)
     while first < len(rows):
+        if not (np.abs(rows[first, :5]) <= _MOST).all():
+            raise _no_past(rows.shape)
         count, high, wide, height, width = rows[first, :5].astype(np.int64).tolist()
         track = rows[first + 1 : first + 1 + count]
         begin, size = first + 1 + count, 2 * high * wide
         end = begin + -(-size // (2 * COLUMNS))
+        if min(high, wide, height, width) < 0 or count < HEAD or end > len(rows):
+            raise _no_past(rows.shape)
         grid = rows[begin:end].reshape(-1).view(np.float32)[:size].reshape(high, wide, 2)
         matrix = track[MATRIX : MATRIX + 4, :4]
         with np.errstate(all="ignore"):

@@ -20,6 +20,14 @@ EXACT = {
     "decoders/formats/decode_opencv.py",
 }
 HELPERS = {
+    **dict.fromkeys(
+        (f"image/albumentations/{name}.py" for name in ("blurs", "colors", "noise", "values")),
+        "image/albumentations/pixels.py",
+    ),
+    **dict.fromkeys(
+        (f"image/albumentations/{name}.py" for name in ("moves", "warps")),
+        "image/albumentations/geometry.py",
+    ),
     "image/filter/correlate.py": "image/filter/filter.py",
     "image/filter/morphology.py": "image/filter/dilate_erode.py",
     "image/resize/libraries.py": "image/resize/compat.py",

@@ -13,7 +13,7 @@ from gradiva.eager.values.tensor import to_array
 from gradiva.ops.decoders.image.image import image as decode
 
 from .pictures import Picture, decoded_by_pillow, pictures
-from .report import Report
+from .report import ConversionReport
 from .rows import Row
 from .source_code import function_of, module_of
 from .step import Array, Original, Step
@@ -38,7 +38,9 @@ class Compared(Protocol):
     def __call__(self, *inputs: Any) -> Any: ...
 
 
-def compare(function: Compared, original: Original, images: Any, limit: int | None) -> Report:
+def compare(
+    function: Compared, original: Original, images: Any, limit: int | None
+) -> ConversionReport:
     """Make the report of a converted function; see `Converted.report`."""
     version = original.version()
     if version is None:
@@ -63,7 +65,7 @@ def compare(function: Compared, original: Original, images: Any, limit: int | No
     for first in range(0, len(given), _AT_ONCE):
         compared.add(given[first : first + _AT_ONCE])
     versions = f"{original.package} {version}"
-    return Report(function.name, versions, [one.name for one in given], rows)
+    return ConversionReport(function.name, versions, [one.name for one in given], rows)
 
 
 def _bound(steps: Iterable[Step]) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .calls import call
 from .compare import compare
-from .report import Report
+from .report import ConversionReport
 from .source_code import function_of, module_of
 from .step import Original, Step
 from .writer import Writer
@@ -79,7 +79,7 @@ class Converted:
         """The names of what the function returns."""
         return self.steps[-1].outputs if self.steps else self.parameters
 
-    def report(self, images: Any, *, limit: int | None = None) -> Report:
+    def report(self, images: Any, *, limit: int | None = None) -> ConversionReport:
         """Run the original and this function on images, and compare each step and the whole.
 
         images: paths, bytes of files, arrays (H, W, 3) or (H, W) of uint8, images of Pillow, a

@@ -1,4 +1,4 @@
-"""`Report`: how a converted function and the original differ on images, step by step."""
+"""`ConversionReport`: how a converted function and the original differ on images, step by step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from .report_html import page, table
 from .rows import Row
 
-__all__ = ["Report"]
+__all__ = ["ConversionReport"]
 
 
-class Report:
+class ConversionReport:
     """How a converted function and the original differ: `rows`, one for each step, and `whole`.
 
     `ok` says whether all are as promised, `exact` whether all bits were equal. A notebook shows the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     albumentations: Any
 else:
     albumentations = lazy_module("albumentations")
+metadata = lazy_module("importlib.metadata")
 
 __all__ = ["leaf", "originals", "version"]
 
@@ -24,8 +24,8 @@ __all__ = ["leaf", "originals", "version"]
 def version() -> str | None:
     """That of the installed package."""
     try:
-        return importlib.metadata.version("albumentations")
-    except importlib.metadata.PackageNotFoundError:
+        return str(metadata.version("albumentations"))
+    except metadata.PackageNotFoundError:
         return None
 
 

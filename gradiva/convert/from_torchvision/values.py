@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 else:
     pil = lazy_module("PIL.Image", "pillow")
     torch = lazy_module("torch")
+metadata = lazy_module("importlib.metadata")
 
 __all__ = ["BATCH", "RULES", "Images", "is_v2", "originals", "title_of", "to_array"]
 
@@ -159,8 +159,8 @@ def originals(transform: Callable[[Any], Any], kind: str) -> Original:
 
 def _version() -> str | None:
     try:
-        return importlib.metadata.version("torchvision")
-    except importlib.metadata.PackageNotFoundError:
+        return str(metadata.version("torchvision"))
+    except metadata.PackageNotFoundError:
         return None
 
 

@@ -68,7 +68,7 @@ def choose(
     if place < 0:
         raise op.wrong_value("place", "0 or more", place)
     if isinstance(gates, op.SampleType):
-        op.require_ndim(gates, (1,), "the gates")
+        op.require_ndim(gates, (1,), "the second input")
     return op.SampleType(op.float64, 1, "", "cpu")
 
 

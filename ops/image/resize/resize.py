@@ -218,7 +218,7 @@ def _cases() -> list[op.Case]:
         op.case("volume", volume, size=(3, 4, 5), interp_type=op.InterpType.INTERP_TRIANGULAR),
         op.case("of Pillow", images, resize_shorter=6, compat="pil").no_oracle(),
         op.case(
-            "of DETR", images, resize_shorter=6, max_size=9, size_rule="detr", compat="pil"
+            "of DETR", images, resize_shorter=6, max_size=40, size_rule="detr", compat="pil"
         ).no_oracle(),
         op.case("of Pillow, box", images, size=(5, 6), interp_type="box", compat="pil").no_oracle(),
         op.case("rule without a size", images, size=4, size_rule="detr", compat="pil").value_error(

@@ -107,8 +107,8 @@ def _per_sample(argument: Any, value: Any) -> np.ndarray[Any, Any] | None:
     """No rows of an argument that has this value for all samples."""
     if isinstance(value, Batch):
         return np.empty((0, *value.at(0).shape), value.dtype.numpy) if len(value) else None
-    if value is None or argument.kind.shaped:
-        return None
+    if value is None or isinstance(value, str) or argument.kind.shaped:
+        return None  # names of members of enumerations are not given per sample
     if argument.kind.ragged:
         return np.empty((0, 1), argument.kind.element)
     row = np.asarray(value, argument.kind.element)

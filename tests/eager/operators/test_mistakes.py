@@ -70,6 +70,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | SOUNDS
         | LEVELS
         | {
+            "albumentations.choose",
+            "albumentations.draw",
             "audio_resample",
             "full",
             "gaussian_blur",
@@ -116,6 +118,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | REDUCTIONS
         | BINARY
         | {
+            "albumentations.choose",
+            "albumentations.draw",
             "full",
             "normalize",
             "normalize_by_numbers",

@@ -43,8 +43,9 @@ def running() -> Iterator[S3]:
 
 @pytest.fixture
 def server(running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
-    """Nothing is in its bucket, and nobody waits before a request is sent again."""
-    monkeypatch.setattr(transport, "_FIRST_PAUSE", 0.0)
+    """Nothing is in its bucket, and a request is soon sent again. Not at once: on a busy machine,
+    a server that has closed a connection may not be ready for the next one."""
+    monkeypatch.setattr(transport, "_FIRST_PAUSE", 0.05)
     monkeypatch.setenv("AWS_ENDPOINT_URL", running.proxy.url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -12,6 +12,8 @@ from gradiva import capture, fn, pipeline_def
 from gradiva import extension as op
 from gradiva.auto_aug.core import select
 from gradiva.eager.operators.operator import operators
+from gradiva.ops.targets.past import bends_of
+from gradiva.ops.targets.track import COLUMNS
 
 from .graphs import OPERATORS, f32, f64, i32
 
@@ -294,3 +296,16 @@ def test_refused() -> None:
         assert gradiva.water(picture(), backwards)[1].boxes
     dropped = gradiva.Targets(boxes=f32([[20, 20, 10, 50], [5, 5, 40, 40]]), invalid="drop")
     assert len(gradiva.water(picture(), dropped)[1].boxes) == 1
+
+
+def test_what_is_no_past_is_refused() -> None:
+    head = np.zeros((9, COLUMNS))
+    head[0, :5] = 6, 1, 1, 4, 4
+    assert len(bends_of(head[:8])) == 1
+    wrong = [head[:7], head.reshape(-1), head[:, :7]]
+    for place, value in ((0, 5), (0, 1e9), (1, -1), (2, np.nan), (3, np.inf)):
+        wrong.append(head.copy())
+        wrong[-1][0, place] = value
+    for rows in wrong:
+        with pytest.raises(gradiva.OperatorValueError, match="damaged"):
+            bends_of(rows)

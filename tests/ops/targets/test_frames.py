@@ -9,6 +9,7 @@ import pytest
 
 import gradiva
 from gradiva import capture, fn, pipeline_def
+from gradiva.eager.operators.operator import operators
 from tests.needs import needs_opencv
 
 from .graphs import f32, found, i32, painted
@@ -283,3 +284,11 @@ def test_matrices_that_do_not_say_that_they_are_of_frames() -> None:
     _, moved = warp(images, gradiva.per_frame(matrices), targets)
     for one, other in zip(moved.boxes, targets.boxes, strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-4)
+
+
+def test_what_is_no_track_is_refused() -> None:
+    boxes = gradiva.batch([np.zeros((2, 1, 4), np.float32)])
+    for track in (np.zeros((2, 6, 7)), np.zeros((2, 5, 8)), np.zeros((2, 6, 8, 1))):
+        layout = "F" + "*" * (track.ndim - 1)
+        with pytest.raises(gradiva.OperatorValueError, match="another shape"):
+            operators["targets.boxes"].bind((boxes, gradiva.batch([track], layout=layout)), {})
