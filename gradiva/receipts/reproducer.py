@@ -1,8 +1,4 @@
-"""Receipts: what a batch was made from, and that batch made again (docs/receipts.md).
-
-`pipeline_def(with_receipt=True)` makes a receipt of each batch, `pipe.receipt()` returns it, and
-`reproduce` makes the batch again, on any machine, or says which input has changed.
-"""
+"""Batches made again from their receipts."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ from gradiva.ops.readers.core.source import SamplesAgain, Source
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Finding", "Receipt", "ReceiptError", "Reproducer", "Reproduction", "reproduce"]
+__all__ = ["Reproducer", "Reproduction", "reproduce"]
 
 Values = dict[tuple[Node, int], Batch]
 
