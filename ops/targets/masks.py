@@ -94,8 +94,11 @@ def _shapes(call: op.Call) -> _MasksPlan:
     lead = 0 if found is None else 1
     channels = given.layout.endswith("C") and given.ndim == axes + lead + 1
     first = lead if channels else given.ndim - axes
-    # Of sequences also one for each frame, without an axis of objects.
-    several = first == 2 or (first == 1 and not given.layout.startswith("F"))
+    # Of sequences also one for each frame, without an axis of objects. Masks of an image may have
+    # that layout, too: readers give it to several pictures of a sample.
+    is_sequence = found is not None or (len(tracks) > 0 and tracks[0, LAYOUT, 0] == ord("F"))
+    of_frames = is_sequence and given.layout.startswith("F")
+    several = first == 2 or (first == 1 and not of_frames)
     if first not in (0, 1, 2) or (found is not None and first == 1 and several):
         raise op.OperatorTypeError(
             argument="masks", expected=_expected(axes, found is not None), got=f"{given.ndim}-D"

@@ -173,7 +173,7 @@ def test_special_values(target: str) -> None:
         {"crop": (200, 200)},
         {"crop": (200, 200), "out_of_bounds_policy": "pad", "fill_values": [1.0, 2.0]},
         {"crop_h": 2.0},
-        {"rounding": "floor"},
+        {"rounding": "up"},
         {"out_of_bounds_policy": "wrap"},
     ],
 )

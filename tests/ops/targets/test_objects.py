@@ -409,3 +409,20 @@ def test_several_outputs_and_sets() -> None:
     made = gradiva.flip([IMAGE, IMAGE], listed)
     assert [one.shape for one in made[1].boxes] == [(3, 4), (0, 4)]
     assert [one.shape for one in made[1].labels] == [(3,), (0,)]
+
+
+@pytest.mark.parametrize("layout", ["", "FHW", "CHW"])
+def test_masks_of_any_layout_are_dropped_with_their_objects(layout: str) -> None:
+    images = gradiva.batch([np.zeros((20, 40, 3), np.uint8)] * 2, layout="HWC")
+    planes = np.zeros((2, 20, 40), np.uint8)
+    planes[0, 4:9, 4:9] = planes[1, 4:9, 30:36] = 1
+    boxes = np.array([[4, 4, 9, 9], [30, 4, 36, 9]], np.float32)
+    targets = gradiva.Targets(
+        boxes=gradiva.batch([boxes[:1], boxes]),
+        masks=gradiva.batch([planes[:1], planes], layout=layout),
+    )
+    _, left = gradiva.slice(images, targets, start=0, end=20, axis_names="W")
+    assert [one.shape for one in left.masks.arrays()] == [(1, 20, 20)] * 2
+    _, right = gradiva.slice(images, targets, start=20, end=40, axis_names="W")
+    assert [one.shape for one in right.masks.arrays()] == [(0, 20, 20), (1, 20, 20)]
+    assert right.masks.at(1).sum() == 30
