@@ -16,7 +16,10 @@ from gradiva.auto_aug import auto_augment as aa
 from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
+from tests.needs import needs_opencv
 from tests.ops.targets.graphs import f32, found, painted
+
+pytestmark = needs_opencv  # warps and filters call it
 
 full = pytest.mark.full
 SIZE = 5

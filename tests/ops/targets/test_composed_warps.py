@@ -11,8 +11,11 @@ import pytest
 import gradiva
 from gradiva import capture, fn, pipeline_def
 from gradiva.receipts import reproduce
+from tests.needs import needs_opencv
 
 from .graphs import f32, found, painted
+
+pytestmark = needs_opencv  # warps and filters call it
 
 full = pytest.mark.full
 COUNT = 5
