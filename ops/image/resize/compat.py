@@ -54,10 +54,8 @@ def check_compat(
             raise op.wrong_value(name, "`interp_type` alone with `compat`", "a filter")
 
 
-def check_rule(rule: str | None, compat: str | None, options: Mapping[str, Any]) -> None:
+def check_rule(rule: str, compat: str | None, options: Mapping[str, Any]) -> None:
     """Refuse a `size_rule` that is unknown, or beside which there is no size that it is about."""
-    if rule is None:
-        return
     if rule != "detr":
         raise op.wrong_value("size_rule", "'detr' or none", op.describe(rule))
     given = options.get("resize_shorter") is not None and options.get("max_size") is not None

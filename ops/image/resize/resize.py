@@ -102,7 +102,8 @@ def resize(
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
     if compat is not None:
         check_compat(compat, input, layout, dtype, options)
-    check_rule(size_rule, compat, options)
+    if size_rule is not None:
+        check_rule(size_rule, compat, options)
     result = own_or_float32(op.with_layout(input, layout), dtype)
     if not save_attrs:
         return result
