@@ -48,8 +48,6 @@ class DiskWriter:
     ) -> None:
         self._capacity = capacity
         self._folder, self._catalog, self._lock, self._tell = folder, catalog, lock, tell
-        self._writing = threading.Lock()
-        """Who has it writes data: another thread would spin until the file is free for it."""
         self._writer: ShardWriter | None = None
         self._stopped = float("-inf")
 
@@ -126,8 +124,7 @@ class DiskWriter:
         items = items[: len(places)]
         where = [(writer.handle, offset, taken) for writer, offset, taken, _ in places]
         keys, data = [item.key for item in items], [item.data for item in items]
-        with self._writing:
-            written = write_several(keys, data, where)
+        written = write_several(keys, data, where)
         # What the kernel could not write is tried here, which says why.
         for number in [number for number, good in enumerate(written) if not good]:
             try:

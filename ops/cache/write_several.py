@@ -24,8 +24,7 @@ def write_several(
     keys: Sequence[bytes], data: Sequence[Array], places: Sequence[tuple[int, int, int]]
 ) -> list[bool]:
     """Write entries with their checksums. Returns whether each was written; where some were not,
-    the rest was not tried. One thread writes: others would wait for the file, and use a core while
-    they do.
+    the rest was not tried.
 
     data: their bytes, uint8, 1-D; places: of each the descriptor of its file, its place there, and
     the bytes that it takes, with its checksums and zeros at the end.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .block_cache import BlockCache
+from .buckets.options import environment
 from .errors import StorageError
 from .facts import Entry, ObjectFacts, identity_of
 from .fetcher import Fetcher
@@ -347,11 +348,13 @@ class Storage:
         return found
 
 
-_default: list[Storage] = []
+_default: list[tuple[dict[str, str], Storage]] = []
 
 
 def default_storage() -> Storage:
-    """For calls that take no options."""
-    if not _default:
-        _default.append(Storage(read_ahead=0))
-    return _default[0]
+    """For calls that take no options. What was known of objects is forgotten if the environment
+    says another endpoint or other credentials now."""
+    made_from = environment()
+    if not _default or _default[0][0] != made_from:
+        _default[:] = [(made_from, Storage(read_ahead=0))]
+    return _default[0][1]

@@ -19,6 +19,7 @@ import numpy as np
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import can_import, lazy_module
 
+from .buckets.options import environment
 from .errors import (
     CutError,
     ObjectChangedError,
@@ -91,7 +92,8 @@ class Transport:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
         self._refused: set[str] = set()
-        """Places that credentials were refused for: new ones may be in the environment by now."""
+        """Places that are opened again: credentials were refused for them, or the environment from
+        which their stores were made has changed."""
         self._checks: dict[str, Checks] = {}
         self._plain = None if options else PlainHttp(timeout)
         self._untold: set[str] = set()
@@ -99,6 +101,14 @@ class Transport:
         self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
         self._requests = futures.ThreadPoolExecutor(_REQUESTS, "gradiva-buckets")
         self.loop = storage_loop()
+
+    def look_again(self) -> None:
+        """Make the stores of buckets anew, when they are needed, if the environment has changed."""
+        systems = list(self._systems.items())
+        stores = [(place, system) for place, (system, _) in systems if _is_store(system)]
+        if stores:
+            now = environment()
+            self._refused.update(place for place, one in stores if one.made_from[1] != now)
 
     def prepare(self, url: str) -> None:
         """Make the file system of a URL, in a thread that is not the loop's. Raises
@@ -426,8 +436,10 @@ def _shared(process: int, options: str, timeout: float) -> Transport:
 
 def transport_of(options: str, timeout: float) -> Transport:
     """The transport of this process for options, as JSON text. All are kept, and so are their
-    connections."""
-    return _shared(os.getpid(), options, timeout)
+    connections, those to buckets as long as the environment is the same."""
+    found = _shared(os.getpid(), options, timeout)
+    found.look_again()
+    return found
 
 
 def _is_http(system: Any) -> bool:

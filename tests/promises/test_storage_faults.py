@@ -31,7 +31,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("scheme", ["http", pytest.param("s3", marks=pytest.mark.alone)])
+@pytest.mark.parametrize("scheme", ["http", "s3"])
 def test_faults(
     scheme: str, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:

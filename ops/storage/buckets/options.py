@@ -104,8 +104,8 @@ def bucket_of(url: str, options: Mapping[str, Any]) -> Bucket | None:
 
 
 def environment() -> dict[str, str]:
-    """The variables that obstore reads."""
-    prefixes = "AWS_", "GOOGLE_", "AZURE_"
+    """The variables that say where buckets are and who asks."""
+    prefixes = "AWS_", "GOOGLE_", "AZURE_", "STORAGE_EMULATOR_HOST", "DALI_S3_"
     return {name: value for name, value in os.environ.items() if name.startswith(prefixes)}
 
 

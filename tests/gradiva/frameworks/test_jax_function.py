@@ -24,12 +24,17 @@ def images(height: int = 4) -> Any:
     return rows.reshape(2, height, 5, 3)
 
 
+def source() -> Any:
+    """Takes nothing: a function of one parameter would be told the number of the batch."""
+    return images()
+
+
 def test_a_pipeline(jax: Any) -> None:
     mirrored: Any = jax_function(jax.jit(jax.vmap(_mirrored)))
 
     @pipeline_def(batch_size=2, num_threads=1)
     def pipe() -> Any:
-        given = fn.external_source(images, layout="HWC")
+        given = fn.external_source(source, layout="HWC")
         # Operators that need a layout come after it.
         made = mirrored(given)
         return made, fn.flip(made), given
@@ -66,7 +71,7 @@ def test_without_outputs(jax: Any) -> None:
 
     @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
     def pipe() -> Any:
-        given = fn.external_source(images)
+        given = fn.external_source(source)
         look(given)
         return given
 

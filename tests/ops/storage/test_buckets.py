@@ -20,10 +20,10 @@ from gradiva.ops.storage.errors import ObjectChangedError, StorageError
 from gradiva.ops.storage.facts import ObjectFacts
 from gradiva.ops.storage.loop import InThread, storage_loop
 from gradiva.ops.storage.ranges import LARGEST, Want
-from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.storage import Storage, default_storage
 from gradiva.ops.storage.transport import TRIES
 
-from .loopback import Loopback
+from .loopback import Loopback, loopback
 from .test_http import joined
 
 DATA = random.Random(1).randbytes(300_000)
@@ -36,10 +36,6 @@ def environment(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.delenv("AWS_PROFILE", raising=False)
-    # Servers have other ports, and transports are kept by their options.
-    monkeypatch.setenv(
-        "GRADIVA_STORAGE_TIMEOUT", str(30 + int(server.url.rpartition(":")[2]) / 1e6)
-    )
 
 
 def test_facts_ranges_and_whole_objects(server: Loopback) -> None:
@@ -56,6 +52,19 @@ def test_facts_ranges_and_whole_objects(server: Loopback) -> None:
     pieces = [joined(one) for one in storage.take([*wants, Want(urls[0], 3, 3)])]
     assert pieces == [DATA[5:100], DATA[:7], DATA[90:200_000], b"", b""]
     assert len(server.asked()) == 3  # near ranges are joined
+
+
+def test_another_endpoint_is_asked(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what was made after the environment has changed, also where no options are given."""
+    server.objects["/bucket/a"] = b"here"
+    assert Storage().read(URL) == b"here"
+    assert default_storage().read(URL) == b"here"
+    with loopback() as other:
+        other.objects["/bucket/a"] = b"there"
+        monkeypatch.setenv("AWS_ENDPOINT_URL", other.url)
+        assert Storage().read(URL) == b"there"
+        assert default_storage().read(URL) == b"there"
+    assert len(server.asked()) == 2
 
 
 def test_objects_of_unknown_size_are_one_request(server: Loopback) -> None:

@@ -46,8 +46,6 @@ def folder(
     request: pytest.FixtureRequest, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[str, str, str]]:
     """A URL, its path on the server, and the options."""
-    port = server.url.rpartition(":")[2]
-    monkeypatch.setenv("GRADIVA_STORAGE_TIMEOUT", str(20 + int(port) / 1e6))
     server.objects = Lists()
     server.objects.google %= (server.tag(DATA).strip('"').encode(),)
     server.objects.azure %= (server.tag(DATA).strip('"').encode(),)
