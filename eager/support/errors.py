@@ -57,6 +57,7 @@ _NOT_THE_USER = (
     "gradiva.plugin",
     "gradiva.serve",
     "gradiva.convert",
+    "gradiva.receipts",
     "tqdm",
     "contextlib",
     "numpy.",  # np.mean(symbol) asks the symbol for data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.support import tracebacks
+from gradiva import fn
+from gradiva.eager.support import errors, tracebacks
 
 IMAGES = gradiva.as_batch(np.zeros((2, 8, 8, 3), np.uint8), layout="HWC")
 
@@ -56,3 +58,19 @@ def test_the_table_of_a_captured_loop_names_every_line() -> None:
     assert page.count("<tr>") == 2
     assert "gradiva.flip(batch)" in page
     assert page.count("text-align:left") == 8
+
+
+def test_no_package_of_gradiva_is_the_user() -> None:
+    """But for those that call nothing that users pass on: commands, and modules of names."""
+    left = {"commands", "compat", "io", "photographs", "readers", "samplers"}
+    packages = {one.name for one in pkgutil.iter_modules(gradiva.__path__) if one.ispkg}
+    silent = {name for name in packages if not f"gradiva.{name}".startswith(errors._NOT_THE_USER)}
+    assert silent <= left
+
+
+def test_an_error_about_a_receipt_names_the_line_of_the_user() -> None:
+    pipe = gradiva.Pipeline(batch_size=1, num_threads=1, device_id=None, with_receipt=True)
+    with pipe:
+        pipe.set_outputs(fn.constant(idata=[1]))
+    with pytest.raises(gradiva.receipts.ReceiptError, match=r"test_places\.py"):
+        gradiva.receipts.reproduce("no receipt", pipe)
