@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from gradiva.capture.graph.graph import Edge, Graph, Node
@@ -11,7 +10,7 @@ from gradiva.eager.types.coordinate_maps import Gather, gather_of, gathers_alike
 from gradiva.ops.targets.composed import composition_of
 from gradiva.ops.targets.follower import passed_on
 
-from .rewriter import Rewriter, rewrite
+from .rewriter import Rewriter, replace_chains
 
 _LAYOUTS: Final = {3: "HWC", 4: "FHWC"}
 
@@ -20,16 +19,7 @@ def compose_warps(graph: Graph) -> Graph:
     """Operators that follow each other and move pixels by matrices, with one interpolation and one
     fill value, become the maps of these, and one operator that gathers the pixels. It changes bits,
     and so it is no pass unless the user says so."""
-    ends: dict[Node, list[Node]] = {}
-    inner: set[Node] = set()
-    uses = Rewriter(graph)
-    for node in reversed(graph.nodes):
-        if node not in inner:
-            chain = _chain(uses, node)
-            if chain:
-                ends[node] = chain
-                inner.update(chain)
-    return rewrite(graph, lambda rewriter, node: _compose(rewriter, ends.get(node)))
+    return replace_chains(graph, _chain, _compose)
 
 
 def _chain(uses: Rewriter, last: Node) -> list[Node]:
@@ -68,9 +58,7 @@ def _gather(graph: Graph, node: Node) -> Gather | None:
     return found
 
 
-def _compose(rewriter: Rewriter, chain: Sequence[Node] | None) -> Edge | None:
-    if chain is None:
-        return None
+def _compose(rewriter: Rewriter, chain: list[Node]) -> Edge | None:
     first, last = chain[0], chain[-1]
     image = rewriter.moved(first.inputs[0])
     parts = composition_of([node.operator for node in chain])

@@ -7,23 +7,14 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.operators.fusion_roles import SpectralStep, View
 
 from .fuse_chains import Chain
-from .rewriter import Rewriter, rewrite
+from .rewriter import Rewriter, replace_chains
 
 _FRAMES = 2
 
 
 def fuse_spectra(graph: Graph) -> Graph:
     """A part of a signal, a filter, frames and their spectra, bands, levels: as one."""
-    ends: dict[Node, list[Node]] = {}
-    inner: set[Node] = set()
-    uses = Rewriter(graph)
-    for node in reversed(graph.nodes):
-        if node not in inner:
-            chain = _chain(uses, node)
-            if chain:
-                ends[node] = chain
-                inner.update(chain)
-    return rewrite(graph, lambda rewriter, node: _join(rewriter, ends.get(node)))
+    return replace_chains(graph, _chain, _join)
 
 
 def _chain(rewriter: Rewriter, last: Node) -> list[Node]:
@@ -57,9 +48,7 @@ def _phase(graph: Graph, node: Node) -> int | None:
     return 0 if isinstance(role, View) and role.begins is not None and one_axis else None
 
 
-def _join(rewriter: Rewriter, chain: list[Node] | None) -> Edge | None:
-    if chain is None:
-        return None
+def _join(rewriter: Rewriter, chain: list[Node]) -> Edge | None:
     group = Chain(rewriter)
     for node in chain:
         group.take(node, rewriter.inputs(node))

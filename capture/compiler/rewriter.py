@@ -126,6 +126,30 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     return Rewriter(graph).run(rule)
 
 
+def replace_chains(
+    graph: Graph,
+    chain: Callable[[Rewriter, Node], list[Node]],
+    join: Callable[[Rewriter, list[Node]], Edge | None],
+) -> Graph:
+    """The graph with chains of nodes replaced, the last nodes first.
+
+    chain: the nodes of the chain that ends with a node of the old graph, none if there is no chain;
+    join: the edge that replaces the last node of a chain; None keeps it.
+    """
+    ends: dict[Node, list[Node]] = {}
+    inner: set[Node] = set()
+    uses = Rewriter(graph)
+    for node in reversed(graph.nodes):
+        if node not in inner:
+            found = chain(uses, node)
+            if found:
+                ends[node] = found
+                inner.update(found)
+    return rewrite(
+        graph, lambda rewriter, node: join(rewriter, ends[node]) if node in ends else None
+    )
+
+
 def uses_of(graph: Graph) -> dict[Node, int]:
     """The number of readers of each node: other nodes and outputs."""
     uses: dict[Node, int] = {}

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.eager.types.arrays import I64Vector, U64Vector
+
+T = TypeVar("T")
 
 
 class Order(Protocol):
@@ -160,9 +162,7 @@ class Shuffled:
         return self if seed == self.seed else replace(self, seed=seed, _kept={})
 
 
-def kept(
-    found: dict[int, op.Int64Array], epoch: int, make: Callable[[], op.Int64Array]
-) -> op.Int64Array:
+def kept(found: dict[int, T], epoch: int, make: Callable[[], T]) -> T:
     """What was made for an epoch, of which the last two are kept: both, where one ends."""
     made = found.get(epoch)
     if made is None:

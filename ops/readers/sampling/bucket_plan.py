@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.ops.readers.core.order import kept
 from gradiva.ops.readers.core.plan import ShardedPlan
 
 from .bucket import Bucket, steps_of
@@ -51,13 +52,7 @@ class BucketPlan(ShardedPlan):
         return True
 
     def _layout(self, epoch: int) -> _Layout:
-        found = self._kept.get(epoch)
-        if found is None:
-            found = self._made(epoch)
-            if len(self._kept) > 1:
-                self._kept.clear()
-            self._kept[epoch] = found
-        return found
+        return kept(self._kept, epoch, lambda: self._made(epoch))
 
     def _made(self, epoch: int) -> _Layout:
         length, shards, own = self.order.length(epoch), self.num_shards, self.shard(epoch)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.ops.readers.core.order import kept
 from gradiva.ops.readers.core.plan import PADDING, ShardedPlan
 from gradiva.ops.readers.sampling.bucket_plan import BucketPlan
 
@@ -76,13 +77,7 @@ class InterleavedPlan(ShardedPlan):
 
     def layout(self, epoch: int) -> Layout:
         """The batches of this process in an epoch."""
-        found = self._kept.get(epoch)
-        if found is None:
-            found = self._laid_out(epoch)
-            if len(self._kept) > 1:
-                self._kept.clear()
-            self._kept[epoch] = found
-        return found
+        return kept(self._kept, epoch, lambda: self._laid_out(epoch))
 
     def _laid_out(self, epoch: int) -> Layout:
         length, share = self.order.length(epoch), self.share

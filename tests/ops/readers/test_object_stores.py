@@ -30,7 +30,7 @@ from gradiva.ops.storage.transport import TRIES
 from tests.ops.storage.s3 import S3, s3
 
 from .formats import FORMATS, Format, read_epoch
-from .test_remote import moved
+from .test_remote import uploaded
 
 pytestmark = pytest.mark.full
 
@@ -55,23 +55,12 @@ def server(running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
     return running
 
 
-def uploaded(data: dict[str, Any], folder: Path, server: S3) -> dict[str, Any]:
-    """Arguments of a reader for the same files in the bucket."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            content = path.read_bytes()
-            if path.suffix in (".json", ".txt"):  # which name files by their whole paths
-                content = content.replace(str(folder).encode(), b"s3://bucket/data")
-            server.put(f"data/{path.relative_to(folder)}", content)
-    return {name: moved(value, folder, "s3://bucket/data") for name, value in data.items()}
-
-
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format(name: str, tmp_path: Path, server: S3) -> None:
     """The same samples, in the same order, resumed in the middle of an epoch."""
     kind: Format = FORMATS[name]
     data = kind.write(tmp_path, 9)
-    far = uploaded(data, tmp_path, server)
+    far = uploaded(data, tmp_path, "s3://bucket/data", server.put)
     assert far != data
     expected = read_epoch(kind.reader(**data, random_shuffle=True, seed=3), 4)
     reader = kind.reader(**far, random_shuffle=True, seed=3)
@@ -218,7 +207,7 @@ def test_errors_of_samples(server: S3, fault: str, text: str) -> None:
 def test_an_archive_that_changes(server: S3, tmp_path: Path) -> None:
     """Its samples are errors, and never bytes of both."""
     data = FORMATS["webdataset"].write(tmp_path, 12)
-    far = uploaded(data, tmp_path, server)
+    far = uploaded(data, tmp_path, "s3://bucket/data", server.put)
     reader = FORMATS["webdataset"].reader(**far, read_ahead_bytes=0)
     epoch = reader.next_epoch(batch_size=3)
     next(epoch)

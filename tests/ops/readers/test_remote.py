@@ -63,20 +63,21 @@ def moved(value: Any, folder: Path, url: str) -> Any:
     return value.replace(str(folder), url) if isinstance(value, str) else value
 
 
-def uploaded(data: dict[str, Any], folder: Path, system: Any) -> dict[str, Any]:
+def uploaded(data: dict[str, Any], folder: Path, url: str, put: Any) -> dict[str, Any]:
+    """Arguments of a reader for the same files elsewhere. put: keeps a file there, by its name."""
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
             if path.suffix in (".json", ".txt"):  # which name files by their whole paths
-                content = content.replace(str(folder).encode(), b"memory://data")
-            system.pipe_file(f"/data/{path.relative_to(folder)}", content)
-    return {name: moved(value, folder, "memory://data") for name, value in data.items()}
+                content = content.replace(str(folder).encode(), url.encode())
+            put(f"/data/{path.relative_to(folder)}", content)
+    return {name: moved(value, folder, url) for name, value in data.items()}
 
 
 def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) -> None:
     """The same samples, in the same order, under the names of their URLs."""
     data = kind.write(tmp_path, SIZE)
-    far = uploaded(data, tmp_path, memory)
+    far = uploaded(data, tmp_path, "memory://data", memory.pipe_file)
     assert far != data
     expected = read_epoch(kind.reader(**data, random_shuffle=True, seed=3), 4)
     reader = kind.reader(**far, random_shuffle=True, seed=3)

@@ -24,7 +24,7 @@ class S3:
         self.client, self.proxy = client, proxy
 
     def put(self, key: str, content: bytes) -> None:
-        _backend().put_object("bucket", key, content)
+        _backend().put_object("bucket", key.lstrip("/"), content)
 
     def clear(self) -> None:
         """Forget all objects and faults."""
