@@ -103,7 +103,7 @@ class Transport:
         self.loop = storage_loop()
 
     def look_again(self) -> None:
-        """Make the stores of buckets anew, when they are needed, if the environment has changed."""
+        """Let the stores of buckets be made again where the environment has changed."""
         systems = list(self._systems.items())
         stores = [(place, system) for place, (system, _) in systems if _is_store(system)]
         if stores:
